@@ -1,0 +1,1 @@
+"""What is built from it: seq2seq, Transformers, optimisers, training, decoding, metrics, data."""

@@ -1,0 +1,1 @@
+"""How it runs: lowering, the NumPy and torch printers, compiled functions, cross-checks."""

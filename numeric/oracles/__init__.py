@@ -1,0 +1,1 @@
+"""Independently written forwards that generated code is checked against."""

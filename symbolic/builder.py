@@ -1,0 +1,232 @@
+"""The state of a system under construction: arrays, equations, names that are free, index letters and their ranges."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sympy import Expr, Integer, S
+
+from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.expr import Access, Axis, Index, Size, letters, nonnegative
+from gradproof.symbolic.syntax import Declaration
+from gradproof.symbolic.system import Array, Equation, System, out_letters
+from gradproof.symbolic.values import Value
+from gradproof.symbolic.whitelist import place
+
+
+@dataclass
+class Letter:
+    """An index letter in scope, and the range that its readings have given it so far."""
+
+    index: Index
+    lower: Expr | None = None
+    upper: Expr | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.upper is not None
+
+    @property
+    def axis(self) -> Axis:
+        assert self.lower is not None and self.upper is not None
+        return self.index, self.lower, self.upper
+
+
+@dataclass
+class Reading:
+    """An index expression that reads an axis of some size, to be checked once all ranges are known."""
+
+    index: Expr
+    size: Expr
+    node: ast.AST
+    guarded: bool
+
+
+@dataclass
+class Builder:
+    """Collects arrays and equations; `text` is the user's input, for messages."""
+
+    text: str
+    arrays: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, Size] = field(default_factory=dict)
+    equations: list[Equation] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    frames: list[dict[str, Letter]] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    ranges: dict[Index, Axis] = field(default_factory=dict)
+    memo: dict[object, Value] = field(default_factory=dict)
+    preferred: str | None = None  # the name of the statement under construction, for the value that it names
+    guards: int = 0  # how many `where` enclose the expression under construction
+    _letters: int = 0
+
+    def fail(self, message: str, node: ast.AST, kind: type[ExpressionError] = ExpressionError) -> NoReturn:
+        raise kind(message, self.text, *place(node))
+
+    # --- letters
+
+    def new(self) -> Index:
+        self._letters += 1
+        return Index(f"v{self._letters}")
+
+    def letter(self, name: str) -> Letter | None:
+        """The innermost letter of that name in scope."""
+        return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
+
+    def add_letter(self, name: str, frame: dict[str, Letter], index: Index | None = None) -> Letter:
+        self._letters += 1
+        frame[name] = Letter(index or Index(f"{name}~{self._letters}"))
+        return frame[name]
+
+    def read(self, index: Expr, size: Expr, node: ast.AST) -> None:
+        """Note that `index` reads an axis of the given size; a bare letter takes its range from it."""
+        for frame in self.frames:
+            for letter in frame.values():
+                if letter.index == index and not letter.known:
+                    letter.lower, letter.upper = S.Zero, size
+        self.readings.append(Reading(index, size, node, self.guards > 0))
+
+    def settle(self, letter: Letter, name: str, node: ast.AST) -> Axis:
+        """The range of a letter whose readings are complete.
+
+        A letter read only inside sums (`x[t+k]`) gets the range that keeps every reading inside its axis.
+        """
+        if not letter.known:
+            for reading in self.readings:
+                slope = reading.index.expand().coeff(letter.index)
+                if slope != 1:
+                    continue
+                rest = reading.index - letter.index
+                known = [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
+                low, high = _extremes(rest, known)
+                if low is not None and high is not None:
+                    letter.lower, letter.upper = (-low).expand(), (reading.size - high).expand()
+                    break
+        if not letter.known:
+            self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
+        axis = letter.axis
+        self.ranges[axis[0]] = axis
+        return axis
+
+    def check_readings(self) -> None:
+        """Every index stays inside the axis that it reads; called when a statement is complete."""
+        known = list(self.ranges.values())
+        for reading in self.readings:
+            index, size = reading.index, reading.size
+            if reading.guarded or index.atoms(Access):
+                continue
+            bare = next((axis for axis in known if axis[0] == index), None)
+            if bare is not None and bare[1] == 0 and not nonnegative(size - bare[2], known):
+                self.fail(f"this index runs over 0…{bare[2]}−1, but the axis has size {size}", reading.node, ShapeError)
+            if not nonnegative(index, known) or not nonnegative(size - 1 - index, known):
+                hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
+                self.fail(f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}", reading.node, ShapeError)
+        self.readings.clear()
+
+    # --- names and equations
+
+    def name_for(self, wanted: str) -> str:
+        """A name that nothing else uses: the statement's own for the value it names, else `wanted` or `wanted1` …"""
+        if self.preferred:
+            name, self.preferred = self.preferred, None
+            return name
+        name, number = wanted, 0
+        while name in self.taken or name in self.sizes:
+            number += 1
+            name = f"{wanted}{number}"
+        self.taken.add(name)
+        return name
+
+    def define(
+        self,
+        name: str,
+        value: Value,
+        hidden: bool = False,
+        shown: tuple[str, tuple[Expr, ...]] | None = None,
+        latex: str = "",
+    ) -> Value:
+        """Add the equation `name = value` and return the array as a value."""
+        outs = out_letters(value.rank)
+        array = Array(name, value.sizes, latex=latex)
+        self.arrays[name] = array
+        renamed = dict(zip(value.letters, outs, strict=True))
+        if shown is not None:
+            shown = (shown[0], tuple(arg.xreplace(renamed) for arg in shown[1]))
+        self.equations.append(Equation(name, outs, array.axes(outs), value.at(*outs), shown))
+        if hidden:
+            self.hidden.add(name)
+        return self.array_value(name)
+
+    def array_value(self, name: str) -> Value:
+        array = self.arrays[name]
+        new = tuple(self.new() for _ in array.shape)
+        return Value(Access(name, *new), new, array.shape)
+
+    def named(self, value: Value, wanted: str) -> Value:
+        """The value itself if it is an entry of an array, otherwise an array defined as it."""
+        plain = isinstance(value.expr, Access) and value.expr.indices == value.letters
+        if plain or letters(value.expr) - set(value.letters):
+            return value
+        preferred, self.preferred = self.preferred, None
+        found = self.define(self.name_for(wanted), value)
+        self.preferred = preferred
+        return found
+
+    def remember(self, key: str, value: Value, *more: object) -> object:
+        """A key under which the same construction from the same value is found again."""
+        return (key, value.at(*out_letters(value.rank)), value.sizes, *more)
+
+    def system(self, output: str) -> System:
+        found = System(dict(self.arrays), tuple(self.equations), (output,), frozenset(self.hidden))
+        found.validate()
+        return found
+
+    # --- declarations
+
+    def declare(self, declaration: Declaration) -> None:
+        name = declaration.name
+        shape = tuple(self.size(node, declaration.text) for node in declaration.sizes)
+        below = moments = None
+        if "index" in declaration.options:
+            below = self.size(declaration.options["index"][0], declaration.text)
+        if "iid" in declaration.options:
+            from gradproof.symbolic.language import number_value
+
+            mean, variance = (number_value(self, node) for node in declaration.options["iid"])
+            moments = (mean, variance)
+        properties = frozenset(declaration.properties) - {"index", "iid"}
+        self.arrays[name] = Array(name, shape, (), properties, below, "", moments)
+        self.taken.add(name)
+
+    def size(self, node: ast.expr, text: str) -> Expr:
+        """A size expression: names are sizes, created where they are first seen."""
+        if isinstance(node, ast.Constant):
+            return Integer(node.value)
+        if isinstance(node, ast.Name):
+            return self.sizes.setdefault(node.id, Size(node.id))
+        if isinstance(node, ast.UnaryOp):
+            value = self.size(node.operand, text)
+            return -value if isinstance(node.op, ast.USub) else value
+        assert isinstance(node, ast.BinOp)
+        left, right = self.size(node.left, text), self.size(node.right, text)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        return left - right if isinstance(node.op, ast.Sub) else left * right
+
+
+def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
+    """The smallest and largest value of an affine expression over known ranges; None where a range is unknown."""
+    low = high = expr.expand()
+    for letter, lower, upper in axes:
+        slope = low.coeff(letter)
+        if slope != 0:
+            first, last = (lower, upper - 1) if slope > 0 else (upper - 1, lower)
+            low = (low - slope * letter + slope * first).expand()
+        slope = high.coeff(letter)
+        if slope != 0:
+            first, last = (lower, upper - 1) if slope > 0 else (upper - 1, lower)
+            high = (high - slope * letter + slope * last).expand()
+    return (None, None) if letters(low) or letters(high) else (low, high)

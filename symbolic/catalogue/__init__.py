@@ -1,0 +1,1 @@
+"""The documented formulas: forward equations, assumptions, source and claim."""

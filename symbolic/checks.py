@@ -1,0 +1,138 @@
+"""How every step of a derivation is checked when it is made.
+
+A rewriting is checked by evaluating both sides at random points: exactly in a prime field where it is algebraic, to 40
+digits otherwise. An adjoint is checked against the forward equations alone: along a random direction, the change of the
+output must be the one that the adjoint predicts. A step that fails raises `StepError`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+
+import mpmath
+from sympy import Symbol
+
+from gradproof.symbolic.calculus import bar
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.evaluate import PRIME, HighPrecision, Modular, NotAlgebraic, Point, Undefined, Value
+from gradproof.symbolic.system import System
+
+TOLERANCE = mpmath.mpf(10) ** -18
+TRIES = 6
+
+
+class StepError(GradproofError):
+    """A step of a derivation that does not hold: a defect of gradproof, never of the input."""
+
+
+def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
+    """Small sizes under which every axis of every array has at least one entry."""
+    rng = random.Random(seed)
+    symbols = system.sizes
+    shapes = [size for array in system.arrays.values() for size in array.shape]
+    for attempt in range(400):
+        top = 3 if attempt < 40 else 6
+        start = rng.randrange(2)
+        sizes = {s: 2 + (start + k) % 2 if attempt == 0 else rng.randint(2 if attempt < 100 else 1, top) for k, s in enumerate(symbols)}
+        if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
+            return sizes
+    raise GradproofError("no small sizes fit the declared shapes; is a size such as n-m+1 ever positive?")
+
+
+def said(sizes: Mapping[Symbol, int]) -> str:
+    return ", ".join(f"{symbol}={value}" for symbol, value in sizes.items()) or "no sizes"
+
+
+def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -> str:
+    """How it was established that two systems give the same values to the named arrays.
+
+    Raises StepError where they do not.
+    """
+    names = list(names)
+    difference = None
+    for field in (Modular, HighPrecision):
+        for attempt in range(TRIES):
+            sizes = small_sizes(old, seed + attempt)
+            try:
+                difference = _difference(old, new, names, sizes, field(seed + attempt), seed + attempt)
+            except Undefined:
+                continue
+            except NotAlgebraic:
+                break
+            if difference is None:
+                how = f"equal modulo {PRIME} at random points" if field is Modular else "equal to 40 digits at random points"
+                return f"{how} ({said(sizes)})"
+            break
+    if difference is None:
+        raise StepError(f"no random point could be evaluated for {', '.join(names)}")
+    raise StepError(f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}")
+
+
+Difference = tuple[str, tuple[int, ...], Value, Value]
+
+
+def _difference(
+    old: System, new: System, names: list[str], sizes: Mapping[Symbol, int], field: Modular | HighPrecision, seed: int
+) -> Difference | None:
+    """The first entry at which two systems differ."""
+    first, second = Point(old, sizes, field, seed), Point(new, sizes, field, seed)
+    for name in names:
+        for index in first.indices(name):
+            a, b = first.entry(name, index), second.entry(name, index)
+            if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
+                return name, index, a, b
+    return None
+
+
+def close(a: Value, b: Value, tolerance: mpmath.mpf = TOLERANCE) -> bool:
+    """Whether two high-precision numbers agree relative to the larger of them and 1."""
+    return bool(abs(a - b) <= tolerance * max(1, abs(a), abs(b)))
+
+
+class Moved(Point):
+    """A point at which all entries of some arrays are shifted along a direction, whatever defines them."""
+
+    def __init__(self, base: Point, step: mpmath.mpf, moved: Iterable[str]) -> None:
+        super().__init__(base.system, base.sizes, base.field, base.seed, base.given)
+        self.step, self.moved = step, frozenset(moved)
+
+    def entry(self, name: str, index: tuple[int, ...]) -> Value:
+        key = (name, index)
+        if key not in self.entries:
+            value = super().entry(name, index)
+            if name in self.moved:
+                value = value + self.step * self.direction(name, index)
+            self.entries[key] = value
+        return self.entries[key]
+
+    def direction(self, name: str, index: tuple[int, ...]) -> mpmath.mpf:
+        return mpmath.mpf(random.Random(repr((self.seed, "direction", name, index))).randrange(200, 1000)) / 1000
+
+
+def adjoint_holds(system: System, output: str, cotangent: str | None, name: str, seed: int = 0) -> str:
+    """Check Σ X̄ · dX = d⟨cotangent, output⟩ along a random direction dX, by central differences to 40 digits.
+
+    Returns how it was checked; raises StepError where the two sides differ.
+    """
+    for attempt in range(TRIES):
+        sizes = small_sizes(system, seed + attempt)
+        base = Point(system, sizes, HighPrecision(seed), seed + attempt)
+        step = mpmath.mpf(10) ** -12
+        try:
+            ahead, behind = (_contracted(Moved(base, s, [name]), output, cotangent) for s in (step, -step))
+            mover = Moved(base, step, [name])
+            predicted = sum(base.entry(bar(name), i) * mover.direction(name, i) for i in base.indices(name))
+        except Undefined:
+            continue
+        measured = (ahead - behind) / (2 * step)
+        if close(measured, predicted, mpmath.mpf(10) ** -14):
+            return f"agrees with differences of the forward to 14 digits ({said(sizes)})"
+        raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
+    raise StepError(f"no random point could be evaluated for the adjoint of {name}")
+
+
+def _contracted(point: Point, output: str, cotangent: str | None) -> Value:
+    if cotangent is None:
+        return point.entry(output, ())
+    return sum(point.entry(cotangent, index) * point.entry(output, index) for index in point.indices(output))

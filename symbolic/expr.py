@@ -1,0 +1,342 @@
+"""Index expressions: ordinary SymPy scalar expressions over accesses, reductions and conditions.
+
+    Access("X", i, r)                 X[i, r]; a scalar is an access without indices
+    reduce_("sum", f, [(i, 0, n)])    the sum of f over i = 0 … n-1; also "max" and "prod"
+    compare("<", i, n)                1 where the relation holds, 0 elsewhere; `delta(i, j)` is compare("==", i, j)
+
+Letters never clash. A bound letter is named after the height of its reduction (`b1` innermost), so two sums that
+differ in letters only are the same object and SymPy's cache knows them again. To look inside a reduction, *open* it:
+its letters are replaced by free ones that nothing else in scope uses; `reduce_` closes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby, islice, permutations, product
+
+from sympy import Add, Expr, Function, Integer, Mul, Number, Pow, S, Symbol, Tuple, sympify
+from sympy.core.symbol import Str
+
+Axis = tuple["Index", Expr, Expr]  # letter, first value, one past the last
+
+
+class Index(Symbol):
+    """An index letter."""
+
+    def __new__(cls, name: str) -> Index:
+        return Symbol.__new__(cls, name, integer=True)
+
+
+class Size(Symbol):
+    """A size: a positive integer known only by its name."""
+
+    def __new__(cls, name: str) -> Size:
+        return Symbol.__new__(cls, name, integer=True, positive=True)
+
+
+class Access(Expr):
+    """One entry of a named array.
+
+    >>> Access("X", Index("i"), 0)
+    X[i, 0]
+    """
+
+    is_commutative = True
+    is_real = True
+
+    def __new__(cls, name: str | Str, *indices: Expr | int) -> Access:
+        return Expr.__new__(cls, name if isinstance(name, Str) else Str(name), *map(sympify, indices))
+
+    @property
+    def name(self) -> str:
+        return self.args[0].name
+
+    @property
+    def indices(self) -> tuple[Expr, ...]:
+        return self.args[1:]
+
+    def _sympystr(self, printer: object) -> str:
+        return f"{self.name}[{', '.join(map(str, self.indices))}]" if self.indices else self.name
+
+
+class Reduce(Expr):
+    """A reduction (sum, max or prod) over one or more letters; build it with `reduce_`."""
+
+    is_commutative = True
+    is_real = True
+
+    @property
+    def op(self) -> str:
+        return self.args[0].name
+
+    @property
+    def body(self) -> Expr:
+        return self.args[1]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(tuple(axis) for axis in self.args[2:])
+
+    @property
+    def free_symbols(self) -> set[Symbol]:
+        ranges = set().union(*(lo.free_symbols | hi.free_symbols for _, lo, hi in self.axes))
+        return (self.body.free_symbols - {letter for letter, _, _ in self.axes}) | ranges
+
+    def _sympystr(self, printer: object) -> str:
+        ranges = ", ".join(f"{letter}={lo}:{hi}" for letter, lo, hi in self.axes)
+        return f"{self.op}[{ranges}]({self.body})"
+
+
+class Compare(Expr):
+    """A condition worth 1 or 0 (Iverson's bracket); build it with `compare`."""
+
+    is_commutative = True
+    is_real = True
+
+    @property
+    def op(self) -> str:
+        return self.args[0].name
+
+    @property
+    def sides(self) -> tuple[Expr, Expr]:
+        return self.args[1], self.args[2]
+
+    def _sympystr(self, printer: object) -> str:
+        return f"[{self.args[1]} {self.op} {self.args[2]}]"
+
+
+_HOLDS: dict[str, Callable[[object], object]] = {
+    "<": lambda difference: difference.is_negative,
+    "<=": lambda difference: difference.is_nonpositive,
+    "==": lambda difference: difference.is_zero,
+    "!=": lambda difference: difference.is_nonzero,
+}
+NEGATED = {"<": ("<=", True), "<=": ("<", True), "==": ("!=", False), "!=": ("==", False)}
+
+
+def compare(op: str, left: Expr | int, right: Expr | int) -> Expr:
+    """The condition `left op right`, worth 1 or 0; decided at once where both sides are numbers or equal.
+
+    >>> compare(">", 3, 2), compare("==", Index("i"), Index("i"))
+    (1, 1)
+    """
+    left, right = sympify(left), sympify(right)
+    if op in (">", ">="):
+        op, left, right = {">": "<", ">=": "<="}[op], right, left
+    if left == right:
+        return S.One if op in ("<=", "==") else S.Zero
+    if isinstance(left, Number) and isinstance(right, Number):
+        return S.One if _HOLDS[op](left - right) else S.Zero
+    if op in ("==", "!=") and right.sort_key() < left.sort_key():
+        left, right = right, left
+    return Expr.__new__(Compare, Str(op), left, right)
+
+
+def delta(left: Expr | int, right: Expr | int) -> Expr:
+    """Kronecker's delta."""
+    return compare("==", left, right)
+
+
+def negate(condition: Expr) -> Expr:
+    """1 − condition, as a single condition where there is one."""
+    if isinstance(condition, Compare):
+        op, swap = NEGATED[condition.op]
+        left, right = condition.sides
+        return compare(op, right, left) if swap else compare(op, left, right)
+    return 1 - condition
+
+
+@lru_cache(maxsize=100_000)
+def height(expr: Expr) -> int:
+    """How many bound letters are nested in `expr` at its deepest place."""
+    inner = max((height(arg) for arg in expr.args), default=0)
+    return inner + len(expr.axes) if isinstance(expr, Reduce) else inner
+
+
+@lru_cache(maxsize=100_000)
+def letters(expr: Expr) -> frozenset[Index]:
+    """The free index letters of an expression."""
+    if isinstance(expr, Index):
+        return frozenset((expr,))
+    if isinstance(expr, Reduce):
+        inner = letters(expr.body) - {letter for letter, _, _ in expr.axes}
+        return inner.union(*(letters(lo) | letters(hi) for _, lo, hi in expr.axes))
+    return frozenset().union(*(letters(arg) for arg in expr.args)) if expr.args else frozenset()
+
+
+@lru_cache(maxsize=100_000)
+def names(expr: Expr) -> frozenset[str]:
+    """The names of all arrays that an expression reads."""
+    inner = frozenset().union(*(names(arg) for arg in expr.args)) if expr.args else frozenset()
+    return inner | {expr.name} if isinstance(expr, Access) else inner
+
+
+def bound(level: int) -> Index:
+    return Index(f"b{level}")
+
+
+def fresh(scope: Iterable[Index], count: int) -> list[Index]:
+    """Letters that do not occur in `scope`, always the same ones for the same scope."""
+    taken = {letter.name for letter in scope}
+    found: list[Index] = []
+    number = 0
+    while len(found) < count:
+        if f"f{number}" not in taken:
+            found.append(Index(f"f{number}"))
+        number += 1
+    return found
+
+
+def reduce_(op: str, body: Expr | int, axes: Sequence[tuple[Index, Expr | int, Expr | int]]) -> Expr:
+    """Reduce `body` over `axes`; nested reductions of one kind become one.
+
+    >>> i, n = Index("i"), Size("n")
+    >>> reduce_("sum", Access("x", i), [(i, 0, n)])
+    sum[b1=0:n](x[b1])
+    """
+    body = sympify(body)
+    axes = [(letter, sympify(lo), sympify(hi)) for letter, lo, hi in axes]
+    if not axes:
+        return body
+    if isinstance(body, Reduce) and body.op == op:
+        scope = letters(body) | {letter for letter, _, _ in axes}
+        inner, inner_axes = open_(body, scope)
+        body, axes = inner, [*axes, *inner_axes]
+    if len(axes) > 1:
+        axes = _ordered(body, axes)
+    level = height(body)
+    renamed = {letter: bound(level + len(axes) - k) for k, (letter, _, _) in enumerate(axes)}
+    ranges = (Tuple(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in axes)
+    return Expr.__new__(Reduce, Str(op), body.xreplace(renamed), *ranges)
+
+
+def _ordered(body: Expr, axes: list[Axis]) -> list[Axis]:
+    """Axes in the order in which the body first reads them, so that the order of summation does not matter.
+
+    An axis whose range depends on another stays behind it.
+    """
+    position: dict[Index, tuple[object, ...]] = {}
+    bound_letters = {letter for letter, _, _ in axes}
+    blank = {letter: Index("_") for letter in bound_letters}
+    for access in accesses(body):
+        for place, index in enumerate(access.indices):
+            for letter in letters(index) & bound_letters:
+                key = (access.name, place, str(access.xreplace(blank)))
+                position[letter] = min(position.get(letter, key), key)
+    def key_of(axis: Axis) -> tuple[object, ...]:
+        return axis[0] not in position, position.get(axis[0], ()), str(axis[2])
+
+    ordered = sorted(axes, key=key_of)
+    tied = [list(group) for _, group in groupby(ordered, key_of)]
+    if any(len(group) > 1 for group in tied) and len(axes) <= 6:
+        ordered = _least(body, tied)
+    placed: list[Axis] = []
+    while ordered:
+        waiting = {letter for letter, _, _ in ordered}
+        ready = next((axis for axis in ordered if not (letters(axis[1]) | letters(axis[2])) & waiting), ordered[0])
+        ordered.remove(ready)
+        placed.append(ready)
+    return placed
+
+
+def _least(body: Expr, tied: list[list[Axis]]) -> list[Axis]:
+    """Among the orders that only exchange axes which look alike, the one under which the body reads first."""
+    names = [Index(f"_{k}") for k in range(sum(map(len, tied)))]
+
+    def text(axes: list[Axis]) -> str:
+        return str(body.xreplace({axis[0]: name for axis, name in zip(axes, names, strict=True)}).sort_key())
+
+    orders = ([axis for group in choice for axis in group] for choice in product(*(permutations(g) for g in tied)))
+    return min(islice(orders, 120), key=text)
+
+
+def sum_(body: Expr | int, axes: Sequence[tuple[Index, Expr | int, Expr | int]]) -> Expr:
+    return reduce_("sum", body, axes)
+
+
+def open_(expr: Reduce, scope: Iterable[Index]) -> tuple[Expr, list[Axis]]:
+    """Body and axes of a reduction with free letters that do not occur in `scope`."""
+    new = fresh({*scope, *letters(expr)}, len(expr.axes))
+    renamed = {letter: free for (letter, _, _), free in zip(expr.axes, new, strict=True)}
+    axes = [(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in expr.axes]
+    return expr.body.xreplace(renamed), axes
+
+
+@lru_cache(maxsize=20_000)
+def accesses(expr: Expr) -> tuple[Access, ...]:
+    """Every access in an expression once, in reading order (lookups inside an index included)."""
+    found: dict[Access, None] = {}
+    for arg in expr.args:
+        found.update(dict.fromkeys(accesses(arg)))
+    if isinstance(expr, Access):
+        found[expr] = None
+    return tuple(found)
+
+
+def count_accesses(expr: Expr, name: str) -> int:
+    """How often an array is read at different places of an expression (a place inside a sum counts once)."""
+    if name not in names(expr):
+        return 0
+    own = 1 if isinstance(expr, Access) and expr.name == name else 0
+    repeat = abs(int(expr.exp)) if isinstance(expr, Pow) and isinstance(expr.exp, Integer) and own else 1
+    return repeat * (own + sum(count_accesses(arg, name) for arg in expr.args))
+
+
+def substitute(expr: Expr, mapping: dict[Index, Expr]) -> Expr:
+    """Replace free letters by index expressions. Bound letters have names of their own, so nothing is captured."""
+    return expr.xreplace(mapping) if mapping else expr
+
+
+def map_accesses(expr: Expr, replace: Callable[[Access], Expr], only: Iterable[str], scope: Iterable[Index]) -> Expr:
+    """Replace every access to an array named in `only`; reductions on the way are opened and closed again."""
+    wanted, scope = frozenset(only), frozenset(scope) | letters(expr)
+
+    def walk(node: Expr, scope: frozenset[Index]) -> Expr:
+        if wanted.isdisjoint(names(node)):
+            return node
+        if isinstance(node, Access):
+            node = Access(node.args[0], *(walk(index, scope) for index in node.indices))
+            return replace(node) if node.name in wanted else node
+        if isinstance(node, Reduce):
+            body, axes = open_(node, scope)
+            return reduce_(node.op, walk(body, scope.union(letter for letter, _, _ in axes)), axes)
+        return rebuild(node, [walk(arg, scope) for arg in node.args])
+
+    return walk(expr, scope)
+
+
+def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
+    """The node with other arguments, evaluated as SymPy would."""
+    if isinstance(node, Compare):
+        return compare(node.op, args[1], args[2])
+    if isinstance(node, (Add, Mul, Pow, Function)):
+        return node.func(*args)
+    if isinstance(node, Reduce):
+        return Expr.__new__(Reduce, *args)
+    return node.func(*args) if args else node
+
+
+def nonnegative(expr: Expr, axes: Iterable[Axis] = ()) -> bool:
+    """Whether an affine expression is at least 0 for all sizes ≥ 1 and all letters inside their ranges.
+
+    >>> i, n = Index("i"), Size("n")
+    >>> nonnegative(n - 1 - i, [(i, 0, n)]), nonnegative(i - 1, [(i, 0, n)])
+    (True, False)
+    """
+    ranges = {letter: (lo, hi) for letter, lo, hi in axes}
+    expr = sympify(expr).expand()
+    for _ in range(8):
+        inside = [letter for letter in letters(expr) if letter in ranges]
+        if not inside:
+            break
+        letter = inside[0]
+        slope = expr.coeff(letter)
+        if not isinstance(slope, Integer):
+            return False
+        lo, hi = ranges[letter]
+        expr = (expr - slope * letter + slope * (lo if slope > 0 else hi - 1)).expand()
+    if letters(expr) or expr.atoms(Access):
+        return False
+    shifted = expr.xreplace({size: size + 1 for size in expr.atoms(Size)}).expand()
+    return all(isinstance(coeff, Number) and coeff >= 0 for coeff in shifted.as_coefficients_dict().values())

@@ -1,0 +1,351 @@
+"""Bring derived equations into the form that a textbook prints.
+
+Three moves, each a function from system to system:
+
+* `rewrite`   helper values are written in the kept names. P = E/Z gives E → P·Z, x̂ = c/s gives c → s·x̂.
+* `inline`    a derived array that is read once, or that belongs to a helper, is put where it is read.
+* `normalise` what does not depend on a summed letter leaves the sum; Σ1 becomes the size; facts that follow from the
+              definitions (Σ_j P_ij = 1, Σ_r x̂_r = 0) are used; common factors are pulled out. Nothing is multiplied
+              out unless that makes the result smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
+
+from gradproof.symbolic.calculus import solve_deltas
+from gradproof.symbolic.expr import (
+    Access,
+    Axis,
+    Compare,
+    Index,
+    Reduce,
+    count_accesses,
+    letters,
+    map_accesses,
+    names,
+    open_,
+    rebuild,
+    reduce_,
+    sum_,
+)
+from gradproof.symbolic.functions import sigmoid
+from gradproof.symbolic.system import Equation, System, out_letters
+
+# (array, axis) → the sum over that axis, in the canonical letters of the array
+Facts = Mapping[tuple[str, int], Expr]
+
+
+@lru_cache(maxsize=100_000)
+def size(expr: Expr) -> int:
+    """The number of nodes of an expression; an access counts as one."""
+    return 1 if isinstance(expr, Access) or not expr.args else 1 + sum(size(arg) for arg in expr.args)
+
+
+# ---------------------------------------------------------------------------------------------------------- rewriting
+
+
+def rewrites(system: System) -> dict[str, tuple[tuple[Index, ...], Expr]]:
+    """How each helper array is written in the names that are kept, as (letters, expression).
+
+    A kept equation that is a monomial in a helper with the same letters is solved for the helper.
+    """
+    found: dict[str, tuple[tuple[Index, ...], Expr]] = {}
+    for equation in system.equations:
+        if equation.name in system.hidden or len(system.defined[equation.name]) > 1:
+            continue
+        for factor in Mul.make_args(equation.body):
+            base, power = factor.as_base_exp()
+            if (
+                isinstance(base, Access)
+                and base.name in system.hidden
+                and base.name not in found
+                and power in (1, -1)
+                and all(isinstance(index, Index) for index in base.indices)
+                and set(base.indices) == set(equation.place)
+            ):
+                solved = (equation.target / Mul(*(f for f in Mul.make_args(equation.body) if f != factor))) ** power
+                found[base.name] = (base.indices, solved)  # type: ignore[assignment]
+    return found
+
+
+def rewrite(system: System, derived: Iterable[str]) -> System:
+    """Write the derived equations in kept names."""
+    rules, derived = rewrites(system), set(derived)
+
+    def replace(access: Access) -> Expr:
+        indices, solved = rules[access.name]
+        return solved.xreplace(dict(zip(indices, access.indices, strict=True)))
+
+    equations = [
+        e.with_body(map_accesses(e.body, replace, rules, (axis[0] for axis in e.axes))) if e.name in derived else e
+        for e in system.equations
+    ]
+    return system.with_equations(equations)
+
+
+# ----------------------------------------------------------------------------------------------------------- inlining
+
+
+def plain(system: System, name: str) -> Equation | None:
+    """The single equation that defines a whole array, if there is one and it is no recurrence."""
+    equations = system.defined.get(name, [])
+    if len(equations) != 1 or name in names(equations[0].body):
+        return None
+    (equation,) = equations
+    whole = equation.axes == system.arrays[name].axes(equation.place) if _all_letters(equation) else False
+    return equation if whole else None
+
+
+def _all_letters(equation: Equation) -> bool:
+    return all(isinstance(index, Index) for index in equation.place)
+
+
+def put_in(equation: Equation, definition: Equation) -> Equation:
+    """An equation with every access to a defined array replaced by its definition."""
+
+    def replace(access: Access) -> Expr:
+        return definition.body.xreplace(dict(zip(definition.place, access.indices, strict=True)))
+
+    return equation.with_body(
+        map_accesses(equation.body, replace, [definition.name], (axis[0] for axis in equation.axes))
+    )
+
+
+def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), always: Iterable[str] = ()) -> System:
+    """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
+    keep, always, order = {*keep, *system.outputs}, set(always), list(derived)
+    for name in order:
+        definition = plain(system, name)
+        if definition is None or name in keep or system.recurrent(name):
+            continue
+        uses = sum(count_accesses(equation.body, name) for equation in system.equations)
+        if name in always or uses <= 1 or trivial(definition.body):
+            system = system.with_equations(
+                put_in(equation, definition) for equation in system.equations if equation.name != name
+            )
+    return system
+
+
+def trivial(body: Expr) -> bool:
+    """Whether an expression is at most a multiple of one entry, so that naming it would only make the reader jump."""
+    factors = [factor for factor in Mul.make_args(body) if not isinstance(factor, Number)]
+    return len(factors) <= 1 and all(isinstance(factor, (Access, Compare)) for factor in factors)
+
+
+# -------------------------------------------------------------------------------------------------------- normalising
+
+
+def facts(system: System) -> dict[tuple[str, int], Expr]:
+    """Sums of kept arrays over one axis that are constants by definition: Σ_j P_ij = 1, Σ_r x̂_r = 0."""
+    found: dict[tuple[str, int], Expr] = {}
+    for array in system.arrays.values():
+        if "simplex" in array.properties and array.rank:
+            found[array.name, array.rank - 1] = S.One
+    if not system.hidden:
+        return found
+    for equation in system.equations:
+        if equation.name in system.hidden or names(equation.body).isdisjoint(system.hidden) or not _all_letters(equation):
+            continue
+        body = _without_helpers(system, equation)
+        for position, axis in enumerate(equation.axes):
+            total = normalise(sum_(body, [axis]), [a for a in equation.axes if a != axis])
+            if not names(total) and len(system.defined[equation.name]) == 1:
+                found[equation.name, position] = total.xreplace(dict(zip(equation.place, out_letters(8), strict=False)))
+    return found
+
+
+def _without_helpers(system: System, equation: Equation) -> Expr:
+    for name in reversed([name for group in system.groups for name in group if name in system.hidden]):
+        definition = plain(system, name)
+        if definition is not None:
+            equation = put_in(equation, definition)
+    return equation.body
+
+
+def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> Expr:
+    """The normal form of an expression whose free letters run over `outer`.
+
+    >>> from gradproof.symbolic.expr import Size
+    >>> i, n = Index("i"), Size("n")
+    >>> normalise(sum_(3 * Access("c") * Access("x", i) + Access("c"), [(i, 0, n)]), [])
+    (n + 3*sum[b1=0:n](x[b1]))*c
+    """
+    facts = facts or {}
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    if isinstance(expr, Reduce):
+        body, axes = open_(expr, [axis[0] for axis in outer])
+        body = normalise(body, [*outer, *axes], facts)
+        return _sum(body, axes, outer, facts) if expr.op == "sum" else reduce_(expr.op, body, axes)
+    result = rebuild(expr, [normalise(arg, outer, facts) for arg in expr.args])
+    if isinstance(result, Add):
+        return common_factor(result)
+    if isinstance(result, Mul):
+        content, factors = _content(result.args)
+        return _sigmoid(Mul(content, *factors))
+    return _sigmoid(result) if isinstance(result, Pow) else result
+
+
+def common_factor(expr: Add) -> Expr:
+    """Pull out the powers that all terms share (numbers stay: SymPy would multiply them back in)."""
+    tables = []
+    for term in expr.args:
+        powers: dict[Expr, Rational] = {}
+        for factor in Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if not isinstance(factor, Number) and isinstance(power, Rational):
+                powers[base] = powers.get(base, Integer(0)) + power
+        tables.append(powers)
+    shared: dict[Expr, Rational] = {}
+    for base, power in tables[0].items():
+        powers_here = [table.get(base, Integer(0)) for table in tables]
+        if all(p > 0 for p in powers_here) or all(p < 0 for p in powers_here):
+            shared[base] = min(powers_here, key=abs)
+    if not shared:
+        return expr
+    pulled = Mul(*(base**power for base, power in shared.items()))
+    return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _sigmoid(expr: Expr) -> Expr:
+    """1/(1 + exp(−x)) and exp(x)/(1 + exp(x)) are σ(x), which does not overflow."""
+    if isinstance(expr, Pow) and expr.exp == -1 and isinstance(expr.base, Add) and len(expr.base.args) == 2:
+        one, other = expr.base.args
+        return sigmoid(-other.args[0]) if one == 1 and isinstance(other, exp) else expr
+    if isinstance(expr, Mul):
+        for factor in expr.args:
+            if isinstance(factor, sigmoid):
+                rest = expr / factor * exp(factor.args[0])
+                if exp(-factor.args[0]) in Mul.make_args(expr):
+                    return rest * sigmoid(-factor.args[0])
+    return expr
+
+
+def _sum(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
+    """Σ over `axes` of a body that is already in normal form."""
+    body, axes = _flat(body, axes, outer)
+    factors, axes, solved = solve_deltas(Mul.make_args(body), axes, outer)
+    if solved:
+        product = normalise(Mul(*factors), [*outer, *axes], facts)
+        factors = list(Mul.make_args(product))
+    summed = {letter for letter, _, _ in axes}
+    outside = [factor for factor in factors if summed.isdisjoint(letters(factor))]
+    inside = [factor for factor in factors if not summed.isdisjoint(letters(factor))]
+    if not axes:
+        return Mul(*outside)
+    content, inside = _content(inside)
+    parts = [_part(group, group_axes, outer, facts) for group, group_axes in _connected(inside, axes)]
+    return Mul(content, *outside, *parts)
+
+
+def _flat(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis]) -> tuple[Expr, list[Axis]]:
+    """Sums among the factors of a sum join it: Σ_i x_i Σ_j A_ij y_j is one sum, whatever the order it was written in.
+
+    A sum that another factor holds too (Σ_i q_i exp(q_i) with q_i = Σ_j A_ij) stays whole.
+    """
+    factors, axes = list(Mul.make_args(body)), list(axes)
+    scope = {axis[0] for axis in (*outer, *axes)} | letters(body)
+    summed = {axis[0] for axis in axes}
+    for position, factor in enumerate(factors):
+        joins = isinstance(factor, Reduce) and factor.op == "sum" and not summed.isdisjoint(letters(factor))
+        if joins and not any(other.has(factor) for other in factors if other is not factor):
+            factors[position], inner = open_(factor, scope)
+            axes += inner
+            scope |= {axis[0] for axis in inner}
+    return Mul(*factors), axes
+
+
+def _content(factors: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
+    """The rational number that all terms of a bracket share, and the brackets without it: 2a − 2b is 2 (a − b)."""
+    content, rest = S.One, []
+    for factor in factors:
+        if isinstance(factor, Add):
+            number, factor = factor.primitive()
+            content *= number
+        rest.append(factor)
+    return content, rest
+
+
+def _connected(factors: Sequence[Expr], axes: Sequence[Axis]) -> list[tuple[list[Expr], list[Axis]]]:
+    """Factors and axes in groups that share no summed letter: Σ_ij a_i b_j = (Σ_i a_i)(Σ_j b_j)."""
+    groups: list[tuple[set[Index], list[Expr], list[Axis]]] = []
+    summed = {letter for letter, _, _ in axes}
+    items: list[tuple[set[Index], list[Expr], list[Axis]]] = [
+        ({axis[0], *((letters(axis[1]) | letters(axis[2])) & summed)}, [], [axis]) for axis in axes
+    ]
+    items += [(set(letters(factor) & summed), [factor], []) for factor in factors]
+    for own, own_factors, own_axes in items:
+        touching = [group for group in groups if group[0] & own]
+        for group in touching:
+            own, own_factors, own_axes = own | group[0], group[1] + own_factors, group[2] + own_axes
+            groups.remove(group)
+        groups.append((own, own_factors, own_axes))
+    return [(group_factors, group_axes) for _, group_factors, group_axes in groups]
+
+
+def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
+    """The sum of one connected group."""
+    if not factors and len(axes) == 1:
+        return axes[0][2] - axes[0][1]
+    for axis in axes:
+        readers = [factor for factor in factors if axis[0] in letters(factor)]
+        if len(readers) == 1 and (known := _fact(readers[0], axis, facts)) is not None:
+            rest = [factor for factor in factors if factor is not readers[0]]
+            remaining = [other for other in axes if other is not axis]
+            return _sum(Mul(known, *rest), remaining, outer, facts)
+    whole = sum_(Mul(*factors), axes)
+    for factor in factors:
+        if isinstance(factor, Add) and len(factor.args) <= 8 and _worth_splitting(factor, factors, axes, facts):
+            rest = Mul(*(other for other in factors if other is not factor))
+            split = Add(*(_sum(rest * term, axes, outer, facts) for term in factor.args))
+            if isinstance(split, Add):
+                split = common_factor(split)
+            if size(split) < size(whole):
+                return split
+    return whole
+
+
+def _fact(factor: Expr, axis: Axis, facts: Facts) -> Expr | None:
+    """What a fact says of the sum of `factor` over one axis."""
+    letter = axis[0]
+    if not isinstance(factor, Access):
+        return None
+    positions = [k for k, index in enumerate(factor.indices) if letter in letters(index)]
+    if len(positions) != 1 or factor.indices[positions[0]] != letter or axis[1] != 0:
+        return None
+    total = facts.get((factor.name, positions[0]))
+    return None if total is None else total.xreplace(dict(zip(out_letters(8), factor.indices, strict=False)))
+
+
+def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:
+    """Whether multiplying out can help: a term loses a letter, a delta can be solved or a fact used."""
+    summed = {letter for letter, _, _ in axes}
+    known = {name for name, _ in facts}
+    product = Mul(*factors)
+    for term in factor.args:
+        if not summed <= letters(term):
+            return True
+        if any(isinstance(f, Compare) and f.op == "==" for f in Mul.make_args(term)):
+            return True
+    return not known.isdisjoint(names(product))
+
+
+def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
+    """Rewrite, inline and normalise the derived equations; see the module's text."""
+    known = facts(system)
+    helpers = {f"{name}_bar" for name in system.hidden} | {f"{name}_dot" for name in system.hidden}
+    system = rewrite(system, derived)
+    system = normalised(system, derived, known)
+    system = inline(system, derived, keep, helpers)
+    return normalised(system, derived, known)
+
+
+def normalised(system: System, derived: Iterable[str], known: Facts) -> System:
+    wanted = set(derived)
+    return system.with_equations(
+        e.with_body(normalise(e.body, e.axes, known)) if e.name in wanted else e for e in system.equations
+    )

@@ -1,0 +1,387 @@
+"""The expression language: text and declarations in, a system of index equations out.
+
+    build("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"})
+
+Text is parsed, never evaluated (`syntax.py`); this file walks the tree. NumPy's spelling and index notation meet in
+`Value`: an index letter in scope is simply a free letter of the expression.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+import sympy
+from sympy import Expr, Integer, Rational, S
+
+from gradproof.symbolic.builder import Builder
+from gradproof.symbolic.calls import CALLS, Call
+from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, UnknownNameError
+from gradproof.symbolic.expr import Index, compare, letters, negate, reduce_
+from gradproof.symbolic.syntax import Declaration, Program, Reduction, Statement, parse, parse_declaration, parse_shapes
+from gradproof.symbolic.syntax import reduction as reduction_of
+from gradproof.symbolic.system import System
+from gradproof.symbolic.values import ShapeMismatch, Value, elementwise, matmul, same
+from gradproof.symbolic.whitelist import items, place
+
+MAX_BITS = 4096  # of a number that is computed while reading
+
+BINARY = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
+    ast.BitAnd: lambda a, b: a * b,
+    ast.BitOr: lambda a, b: a + b - a * b,
+}
+COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+CONSTANTS = {"pi": sympy.pi, "e": sympy.E, "inf": sympy.oo}
+
+
+def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration]) -> System:
+    """The system of an expression whose names have the given shapes; its output is the expression's value.
+
+    Raises ExpressionError (or a subclass) that points at the place in the text.
+
+    >>> system = build("R[i,j] = sum[k](X[i,k]*W[k,j]); sum[i,j](R[i,j]**2)", {"X": "n,d", "W": "d,m"})
+    >>> for equation in system.equations: print(equation.target, "=", equation.body)
+    R[o0, o1] = sum[b1=0:d](W[b1, o1]*X[o0, b1])
+    L = sum[b2=0:n, b1=0:m](R[b2, b1]**2)
+    """
+    program = parse(text) if isinstance(text, str) else text
+    declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
+    builder = Builder(program.text)
+    for declaration in declarations:
+        if declaration.name in builder.arrays:
+            raise ExpressionError(f"{declaration.name} is declared twice", declaration.text, 0)
+        builder.declare(declaration)
+    for name in builder.arrays:
+        if name in builder.sizes:
+            raise ExpressionError(f"{name} is declared as an array and used as a size")
+    builder.taken |= {statement.name for statement in program.statements if statement.name}
+    builder.taken |= {node.id for s in program.statements for node in ast.walk(s.value) if isinstance(node, ast.Name)}
+    reader = Reader(builder)
+    output = ""
+    for statement in program.statements:
+        output = reader.statement(statement)
+    return builder.system(output)
+
+
+def declare(*declarations: str) -> list[Declaration]:
+    """Declarations as the command line has them: `declare("X:n,d", "lam")`."""
+    return [parse_declaration(text) for text in declarations]
+
+
+def number_value(builder: Builder, node: ast.expr) -> Expr:
+    """A number, possibly with sizes and symbols, as in `iid=0,1/d`."""
+    if isinstance(node, ast.Name) and node.id not in builder.arrays:
+        return builder.sizes.setdefault(node.id, sympy.Symbol(node.id, real=True))  # type: ignore[arg-type]
+    return Reader(builder).visit(node).expr
+
+
+class Reader:
+    """Walks one program's syntax trees."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.b = builder
+
+    # --- statements
+
+    def statement(self, statement: Statement) -> str:
+        """Add one statement's equations; returns the name of the array that holds its value."""
+        b, name = self.b, statement.name
+        if name is not None and (name in b.arrays or name in b.sizes):
+            what = "an array" if name in b.arrays else "a size"
+            raise ExpressionError(f"{name} is {what} already; choose another name", b.text, statement.start)
+        frame = {letter: b.add_letter(letter, {}) for letter in statement.indices or ()}
+        for letter in frame:
+            self.check_letter(letter, statement.value)
+        b.frames.append(frame)
+        b.preferred = name
+        free_allowed = statement.indices is None and name is None
+        self.free = frame if free_allowed else None
+        value = self.visit(statement.value)
+        axes = [b.settle(letter, key, statement.value) for key, letter in frame.items()]
+        b.frames.pop()
+        if any(lo != 0 for _, lo, _ in axes):
+            b.fail("an array's index starts at 0; shift the index", statement.value)
+        value = Value(value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes))
+        loose = letters(value.expr) - set(value.letters)
+        if loose:
+            b.fail(f"the letters {sorted(map(str, loose))} are not bound", statement.value)
+        b.check_readings()
+        return self.finish(name, value)
+
+    def finish(self, name: str | None, value: Value) -> str:
+        b = self.b
+        b.preferred = None
+        plain = value.expr.name if isinstance(value.expr, sympy.Basic) and getattr(value.expr, "indices", None) == value.letters else None
+        if plain and (plain == name or (name is None and plain not in self.inputs())):
+            return plain
+        target = name or b.name_for("L" if not value.rank else "F")
+        b.define(target, value)
+        return target
+
+    def inputs(self) -> set[str]:
+        return set(self.b.arrays) - {equation.name for equation in self.b.equations}
+
+    def check_letter(self, name: str, node: ast.expr) -> None:
+        if name in self.b.arrays or name in self.b.sizes:
+            what = "an array" if name in self.b.arrays else "a size"
+            self.b.fail(f"{name} is {what}; choose another letter for the index", node)
+
+    # --- nodes
+
+    def visit(self, node: ast.expr) -> Value:
+        try:
+            value = getattr(self, f"visit_{type(node).__name__}")(node)
+        except ShapeMismatch as error:
+            self.b.fail(str(error), node, ShapeError)
+        if value.expr.has(sympy.zoo, sympy.nan, sympy.I):
+            self.b.fail(f"{ast.unparse(node)} is not a real number", node)
+        return value
+
+    def visit_Constant(self, node: ast.Constant) -> Value:
+        if isinstance(node.value, int):
+            return Value(Integer(node.value))
+        return Value(Rational(repr(node.value)))
+
+    def visit_Name(self, node: ast.Name) -> Value:
+        b, name = self.b, node.id
+        letter = b.letter(name)
+        if letter is not None:
+            return Value(letter.index)
+        if name in b.arrays:
+            return b.array_value(name)
+        if name in b.sizes:
+            return Value(b.sizes[name])
+        if name in CONSTANTS:
+            return Value(CONSTANTS[name])
+        known = ", ".join([*b.arrays, *b.sizes]) or "nothing"
+        b.fail(f"{name} is not declared; known are {known}", node, UnknownNameError)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
+        value = self.visit(node.operand)
+        if isinstance(node.op, ast.Invert):
+            return Value(negate(value.expr), value.letters, value.sizes)
+        sign = -1 if isinstance(node.op, ast.USub) else 1
+        return Value(sign * value.expr, value.letters, value.sizes)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Value:
+        preferred, self.b.preferred = self.b.preferred, None
+        left, right = self.visit(node.left), self.visit(node.right)
+        self.b.preferred = preferred
+        if isinstance(node.op, ast.MatMult):
+            return matmul(left, right, self.b.new)
+        if isinstance(node.op, ast.Div) and right.expr == 0:
+            self.b.fail("division by zero", node)
+        if isinstance(node.op, ast.Pow):
+            self.check_power(left.expr, right.expr, node)
+        return elementwise(BINARY[type(node.op)], [left, right], self.b.new)
+
+    def check_power(self, base: Expr, exponent: Expr, node: ast.expr) -> None:
+        if base == 0 and exponent.is_number and not exponent.is_positive:
+            self.b.fail("0 to a power that is not positive", node)
+        if isinstance(base, Rational) and isinstance(exponent, Rational):
+            bits = max(abs(base.p), base.q).bit_length() * (abs(exponent.p) // exponent.q + 1)
+            if bits > MAX_BITS:
+                self.b.fail("this number is too large to compute", node)
+            if base < 0 and exponent.q != 1:
+                self.b.fail("a root of a negative number is not real", node)
+        elif isinstance(exponent, Rational) and abs(exponent) > 1000:
+            self.b.fail("an exponent beyond 1000", node)
+
+    def visit_Compare(self, node: ast.Compare) -> Value:
+        left, right = self.visit(node.left), self.visit(node.comparators[0])
+        op = COMPARISONS[type(node.ops[0])]
+        return elementwise(lambda a, b: compare(op, a, b), [left, right], self.b.new)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Value:
+        value = self.visit(node.value)
+        if node.attr == "mT":
+            if value.rank < 2:
+                self.b.fail(f".mT needs at least two axes, not shape {value.shape}", node, ShapeError)
+            order = [*range(value.rank - 2), value.rank - 1, value.rank - 2]
+            return value.permuted(order)
+        return value.T
+
+    def visit_Call(self, node: ast.Call) -> Value:
+        found = reduction_of(node)
+        if found is not None:
+            return self.reduction(found, node)
+        assert isinstance(node.func, ast.Name)
+        rule = CALLS.get(node.func.id)
+        if rule is None:
+            import difflib
+
+            close = difflib.get_close_matches(node.func.id, CALLS, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(CALLS))}"
+            self.b.fail(f"there is no function {node.func.id}{hint}", node.func, UnknownNameError)
+        return self.call(rule, node)
+
+    def call(self, rule: Call, node: ast.Call) -> Value:
+        assert isinstance(node.func, ast.Name)
+        name, count = node.func.id, rule.arrays
+        preferred, self.b.preferred = self.b.preferred, None
+        given = list(node.args)
+        if rule.text_first:
+            options: dict[str, object] = {"spec": self.static(given.pop(0), name) if given else ""}
+        else:
+            options = {}
+        arrays = len(given) if count is None else count
+        if len(given) < arrays or (count is None and not given and not rule.options):
+            self.b.fail(f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node)
+        self.b.guards += name == "where"
+        values = [self.visit(argument) for argument in given[:arrays]]
+        self.b.guards -= name == "where"
+        extra = given[arrays:]
+        if len(extra) > len(rule.options):
+            self.b.fail(f"{name} takes at most {arrays + len(rule.options)} arguments", node)
+        options |= {option: self.static(argument, name) for option, argument in zip(rule.options, extra, strict=False)}
+        for keyword in node.keywords:
+            if keyword.arg not in rule.options or keyword.arg in options:
+                allowed = f"; it takes {', '.join(rule.options)}" if rule.options else ""
+                self.b.fail(f"{name} does not take {keyword.arg}= here{allowed}", keyword.value)
+            options[keyword.arg] = self.static(keyword.value, name)
+        self.b.preferred = preferred
+        try:
+            return rule.build(self.b, *values, **options)
+        except ShapeMismatch as error:
+            self.b.fail(f"{name}: {error}", node, ShapeError)
+        except (TypeError, AttributeError):
+            self.b.fail(f"{name} cannot be used with these arguments", node)
+
+    def static(self, node: ast.expr, name: str) -> object:
+        """An argument that is no array: an axis, a flag, a text, a size, a tuple of them, or a number like eps."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self.static(item, name) for item in node.elts)
+        if isinstance(node, ast.Constant) and not isinstance(node.value, float):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
+            return -node.operand.value if isinstance(node.op, ast.USub) else node.operand.value
+        value = self.visit(node)
+        if value.rank:
+            self.b.fail(f"this argument of {name} must be a number, not an array of shape {value.shape}", node, ShapeError)
+        return value.expr
+
+    # --- index notation
+
+    def reduction(self, found: Reduction, node: ast.Call) -> Value:
+        b = self.b
+        preferred, b.preferred = b.preferred, None
+        frame: dict = {}
+        for item in found.ranges:
+            self.check_letter(item.name, item.node)
+            if item.name in frame:
+                b.fail(f"the index {item.name} stands twice", item.node)
+            b.add_letter(item.name, frame)
+        b.frames.append(frame)
+        for item in found.ranges:
+            if item.upper is not None:
+                letter = frame[item.name]
+                letter.lower = self.index_value(item.lower) if item.lower is not None else S.Zero
+                letter.upper = self.index_value(item.upper)
+                b.ranges[letter.index] = letter.axis
+        value = self.visit(found.body)
+        axes = [b.settle(frame[item.name], item.name, item.node) for item in found.ranges]
+        b.frames.pop()
+        b.preferred = preferred
+        if found.name == "min":
+            body = -reduce_("max", -value.expr, axes)
+        elif found.name == "mean":
+            count = sympy.Mul(*(hi - lo for _, lo, hi in axes))
+            body = reduce_("sum", value.expr, axes) / count
+        else:
+            body = reduce_(found.name, value.expr, axes)
+        return Value(body, value.letters, value.sizes)
+
+    def index_value(self, node: ast.expr) -> Expr:
+        value = self.visit(node)
+        if value.rank or not value.expr.is_integer and not value.expr.atoms(Index):
+            self.b.fail(f"{ast.unparse(node)} cannot be used as an index", node)
+        return value.expr
+
+    def visit_Subscript(self, node: ast.Subscript) -> Value:
+        preferred, self.b.preferred = self.b.preferred, None
+        value = self.visit(node.value)
+        parts = list(items(node.slice))
+        axes = sum(not (isinstance(part, ast.Constant) and part.value is None) for part in parts)
+        if axes > value.rank:
+            self.b.fail(f"{axes} indices for an array of shape {value.shape}", node, ShapeError)
+        mapping: dict[Index, Expr] = {}
+        new_axes: list[tuple[Index, Expr]] = []
+        position = 0
+        for part in parts:
+            if isinstance(part, ast.Constant) and part.value is None:
+                new_axes.append((self.b.new(), S.One))
+                continue
+            letter, size = value.letters[position], value.sizes[position]
+            index, axis = self.item(part, size)
+            mapping[letter] = index
+            new_axes += axis
+            position += 1
+        rest = list(zip(value.letters[position:], value.sizes[position:], strict=True))
+        expr = value.expr.xreplace(mapping)
+        self.b.preferred = preferred
+        axes_now = [*new_axes, *rest]
+        return Value(expr, tuple(x for x, _ in axes_now), tuple(size for _, size in axes_now))
+
+    def item(self, part: ast.expr, size: Expr) -> tuple[Expr, list[tuple[Index, Expr]]]:
+        """What one item between the brackets reads, and the axes that it leaves."""
+        if isinstance(part, ast.Slice):
+            return self.slice(part, size)
+        if isinstance(part, ast.Name) and self.free is not None and self.is_new_letter(part.id):
+            self.b.add_letter(part.id, self.free)
+        value = self.visit(part)
+        index = value.expr
+        if isinstance(index, Integer) and index < 0:
+            index = size + index
+        lookup = getattr(index, "indices", None) is not None
+        if lookup:
+            array = self.b.arrays[index.name]  # type: ignore[attr-defined]
+            if array.below is None:
+                self.b.fail(f"{array.name} is not declared as an index; write {array.name}:…:index={size}", part)
+            if not same(array.below, size):
+                self.b.fail(f"{array.name} holds integers below {array.below}, the axis has size {size}", part, ShapeError)
+        elif index.is_integer is not True or value.rank:
+            self.b.fail(f"{ast.unparse(part)} cannot be used as an index", part)
+        else:
+            self.b.read(index, size, part)
+        return index, list(zip(value.letters, value.sizes, strict=True))
+
+    def is_new_letter(self, name: str) -> bool:
+        b = self.b
+        return b.letter(name) is None and name not in b.arrays and name not in b.sizes and name not in CONSTANTS
+
+    def slice(self, part: ast.Slice, size: Expr) -> tuple[Expr, list[tuple[Index, Expr]]]:
+        """NumPy's half-open slice with a whole step; bounds may be sizes and negative."""
+        step = S.One if part.step is None else self.index_value(part.step)
+        if not isinstance(step, Integer) or step == 0:
+            self.b.fail("the step of a slice is a whole number other than 0", part)
+        down = step < 0
+        start = self.bound(part.lower, size, size - 1 if down else S.Zero)
+        stop = self.bound(part.upper, size, S.NegativeOne if down else size)
+        span = (start - stop if down else stop - start).expand()
+        length = sympy.ceiling(span / abs(step)) if abs(step) != 1 else span
+        if abs(step) != 1 and not isinstance(length, Integer):
+            self.b.fail(f"the length {span}/{abs(step)} of this slice is not known to be whole; give the size as a number", part)
+        if isinstance(length, Integer) and length < 1:
+            self.b.fail("this slice is empty", part, ShapeError)
+        letter = self.b.new()
+        index = start + step * letter
+        self.b.ranges[letter] = (letter, S.Zero, length)
+        self.b.read(index, size, part)
+        return index, [(letter, length)]
+
+    def bound(self, node: ast.expr | None, size: Expr, default: Expr) -> Expr:
+        if node is None:
+            return default
+        value = self.index_value(node)
+        if isinstance(value, Integer) and value < 0:
+            value = size + value
+        if isinstance(value, Integer) and isinstance(size, Integer):
+            value = min(value, size)
+        return value
+
+
