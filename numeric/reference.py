@@ -26,8 +26,9 @@ from torch import Tensor
 
 from gradproof.numeric.reference_functions import CONSTANTS, FUNCTIONS
 from gradproof.numeric.reference_indexing import Bounds, Index, bounds, find_ranges, subscript, walk
+from gradproof.numeric.reference_recurrence import run_recurrence
 from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, UnknownNameError
-from gradproof.symbolic.syntax import IndexRange, Program, Reduction, items, place, reduction
+from gradproof.symbolic.syntax import IndexRange, Program, Reduction, Statement, items, place, reduction
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
     ast.Add: ("+", torch.add),
@@ -66,10 +67,7 @@ def evaluate(program: Program, tensors: Mapping[str, Any], sizes: Mapping[str, i
     tensor(5., dtype=torch.float64)
     """
     evaluator = Evaluator(program.text, tensors, sizes or {})
-    result = torch.zeros(())
-    for statement in program.statements:
-        result = evaluator.statement(statement.name, statement.indices, statement.value)
-    return result
+    return evaluator.run(program.statements)
 
 
 def function_names() -> frozenset[str]:
@@ -94,6 +92,7 @@ class Evaluator:
             self.dtype = functools.reduce(torch.promote_types, floats)
         self.inputs = {name: self.tensor(value) for name, value in tensors.items()}
         self.names = dict(self.inputs)
+        self.pending: frozenset[str] = frozenset()  # arrays of a recurrence whose shape is not known yet
         self.scope: dict[str, Index] = {}
         self.probing = False  # only shapes are asked for: every index is 0 and never leaves its axis
         self.guarded = False  # inside a branch of `where`
@@ -120,9 +119,22 @@ class Evaluator:
 
     # Statements and indices
 
-    def statement(self, name: str | None, indices: tuple[str, ...] | None, value: ast.expr) -> Tensor:
-        if name in self.inputs:
-            self.fail(f"{name} is an input already; give this statement another name", value)
+    def run(self, statements: Sequence[Statement]) -> Tensor:
+        """Evaluate all statements; the value of the last."""
+        for statement in statements:
+            if statement.name in self.inputs:
+                self.fail(f"{statement.name} is an input already; choose another name", statement.value)
+        pieced = frozenset(statement.name for statement in statements if statement.name and statement.place)
+        last = max((k for k, statement in enumerate(statements) if statement.name in pieced), default=-1)
+        if pieced:
+            run_recurrence(self, statements[: last + 1], pieced)
+            result = self.names[statements[last].name or ""]
+        for statement in statements[last + 1 :]:
+            result = self.statement(statement)
+        return result
+
+    def statement(self, statement: Statement) -> Tensor:
+        name, indices, value = statement.name, statement.indices, statement.value
         free = self.free_indices(value) if indices is None else []
         if free and name is not None:
             message = f"{free[0].id} is not defined; an array with indices is defined as {name}[{free[0].id}] = …"
@@ -158,7 +170,7 @@ class Evaluator:
         return [node for name, node in seen.items() if name in used]
 
     def is_defined(self, name: str) -> bool:
-        return name in self.scope or name in self.names or name in self.sizes or name in CONSTANTS
+        return any(name in known for known in (self.scope, self.names, self.pending, self.sizes, CONSTANTS))
 
     def ranges(self) -> dict[str, Bounds]:
         return {name: index.bounds for name, index in self.scope.items()}
@@ -214,9 +226,8 @@ class Evaluator:
     def integer(self, node: ast.expr) -> int:
         """An integer of sizes and constants."""
         found = bounds(self, node, {})
-        if found is None or any(
-            isinstance(n, ast.Name) and (n.id not in self.sizes or n.id in self.scope) for n in ast.walk(node)
-        ):
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if found is None or not names <= self.sizes.keys() - self.scope.keys():
             self.fail(f"an integer stands here, made of numbers and sizes; not {ast.unparse(node)}", node)
         return found[0]
 
@@ -255,6 +266,8 @@ class Evaluator:
             return self.scope[node.id].value
         if node.id in self.names:
             return self.names[node.id]
+        if node.id in self.pending:
+            self.fail(f"{node.id} is read before its shape is known; read it entry by entry, as {node.id}[t,k]", node)
         constant = self.sizes.get(node.id, CONSTANTS.get(node.id))
         if constant is None:
             self.unknown(node, "name", [*self.names, *self.sizes, *CONSTANTS])

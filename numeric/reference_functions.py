@@ -141,7 +141,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def kron(a: Tensor, b: Tensor) -> Tensor:
-    return torch.kron(a, b)
+    return torch.kron(a.contiguous(), b.contiguous())  # torch views its result, which fails after a transpose
 
 
 def vec(x: Tensor) -> Tensor:
@@ -177,15 +177,18 @@ def _elementwise(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Ten
     return lambda x: function(x)
 
 
+_SAME_NAME = (
+    *("exp", "log", "log1p", "expm1", "sqrt", "square", "abs", "sign", "sigmoid", "erf"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan"),
+)
 _ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
-    **{name: getattr(torch, name) for name in ("exp", "log", "log1p", "expm1", "sqrt", "square", "abs", "sign")},
-    **{
-        name: getattr(torch, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan", "sigmoid", "erf")
-    },
-    **{name: getattr(functional, name) for name in ("relu", "silu", "mish")},
+    **{name: getattr(torch, name) for name in _SAME_NAME},
     "atan": torch.arctan,
     "absolute": torch.abs,
+    "relu": functional.relu,
+    "silu": functional.silu,
     "swish": functional.silu,
+    "mish": functional.mish,
 }
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {

@@ -121,8 +121,8 @@ def _readings(ev: Evaluator, names: Iterable[str], body: ast.expr) -> list[Readi
     found = []
     for visit in walk(body) if wanted else ():
         node = visit.node
-        if not isinstance(node, ast.Subscript):
-            continue
+        if not isinstance(node, ast.Subscript) or (isinstance(node.value, ast.Name) and node.value.id in ev.pending):
+            continue  # an array without a shape yet tells nothing
         axes = [item for item in items(node.slice) if not _is_new_axis(item)]
         for axis, item in enumerate(axes):
             mentioned = frozenset(_direct_names(item)) - visit.hidden & wanted
@@ -181,7 +181,7 @@ def _direct_ranges(ev: Evaluator, wanted: Sequence[IndexRange], readings: Sequen
 
 
 def _inner_ranges(ev: Evaluator, reading: Reading, outer: Iterable[str]) -> dict[str, Bounds]:
-    """The ranges of the indices that reductions around a reading bind, as far as they do not depend on the outer ones."""
+    """The ranges of the indices that reductions around a reading bind, where they do not depend on outer ones."""
     known: dict[str, Bounds] = {}
     names = {*outer, *reading.visit.hidden}
     zero = Index((0, 0), ev.integers(0))
@@ -250,17 +250,18 @@ def position(ev: Evaluator, node: ast.expr) -> int | Tensor:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             inner = position(ev, node.operand)
             return -inner if isinstance(node.op, ast.USub) else inner
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() as op):
-            left, right = position(ev, node.left), position(ev, node.right)
-            return (
-                left + right if isinstance(op, ast.Add) else left - right if isinstance(op, ast.Sub) else left * right
-            )
-    value = ev.value(node)
-    if value.dtype == torch.bool:
+        case ast.BinOp(op=ast.Add()):
+            return position(ev, node.left) + position(ev, node.right)
+        case ast.BinOp(op=ast.Sub()):
+            return position(ev, node.left) - position(ev, node.right)
+        case ast.BinOp(op=ast.Mult()):
+            return position(ev, node.left) * position(ev, node.right)
+    found = ev.value(node)
+    if found.dtype == torch.bool:
         ev.fail("a condition as an index has no fixed size; use where(condition, a, b)", node, RuleError)
-    if value.is_floating_point():
+    if found.is_floating_point():
         ev.fail(f"an index is an integer, and {ast.unparse(node)} is not", node)
-    return value.long()
+    return found.long()
 
 
 def _sliced(ev: Evaluator, value: Tensor, axis: int, item: ast.Slice) -> Tensor:

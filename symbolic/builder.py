@@ -59,6 +59,7 @@ class Builder:
     readings: list[Reading] = field(default_factory=list)
     ranges: dict[Index, Axis] = field(default_factory=dict)
     memo: dict[object, Value] = field(default_factory=dict)
+    softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0

@@ -39,7 +39,7 @@ def _map(b: Builder, function: Callable[..., Expr], *values: Value) -> Value:
     return elementwise(function, values, b.new)
 
 
-def _softmax_parts(b: Builder, x: Value, axis: int) -> tuple[Value, Value, Value]:
+def softmax_parts(b: Builder, x: Value, axis: int) -> tuple[Value, Value, Value]:
     """x by name, E = exp(x), and Z = Σ E over the axis."""
     key = b.remember("softmax parts", x, axis)
     if key not in b.memo:
@@ -54,9 +54,11 @@ def softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     (axis,) = positions(axis, x.rank)
     key = b.remember("softmax", x, axis)
     if key not in b.memo:
-        x, e, z = _softmax_parts(b, x, axis)
+        x, e, z = softmax_parts(b, x, axis)
         p = _map(b, lambda e, z: e / z, e, z)
-        b.memo[key] = b.define(b.name_for("P"), p, shown=_shown("softmax", x, p, axis))
+        name = b.name_for("P")
+        b.memo[key] = b.define(name, p, shown=_shown("softmax", x, p, axis))
+        b.softmaxes[name] = x, z, axis
     return b.memo[key]
 
 
@@ -72,7 +74,7 @@ def logsumexp(b: Builder, x: Value, axis: Axes = None, keepdims: bool = False) -
         body = _over(b, "sum", _map(b, sympy.exp, x), axes)
         return _dropped(_map(b, sympy.log, body), axes, keepdims)
     softmax_beside(b, x, axes[0])
-    x, _, z = _softmax_parts(b, x, axes[0])
+    x, _, z = softmax_parts(b, x, axes[0])
     return _dropped(_map(b, sympy.log, z), axes, keepdims)
 
 
@@ -94,7 +96,7 @@ def log_softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     """x − log Σ exp(x)."""
     (axis,) = positions(axis, x.rank)
     softmax_beside(b, x, axis)
-    x, _, z = _softmax_parts(b, x, axis)
+    x, _, z = softmax_parts(b, x, axis)
     return _map(b, lambda x, z: x - sympy.log(z), x, z)
 
 

@@ -100,7 +100,7 @@ class Derivation:
         """The equations behind the names that the gradients use, in reading order, helpers put in."""
         used = self.system.needed([gradient.equation.name for gradient in self.gradients.values()])
         results = {gradient.equation.name for gradient in self.gradients.values()}
-        return tuple(e for e in shown_equations(used) if e.name not in results)
+        return tuple(e for e in shown_equations(used, self.forward.defined) if e.name not in results)
 
     @property
     def value(self) -> str:
@@ -120,28 +120,31 @@ class Derivation:
         return f"$${latex.system_latex([*self.definitions, *self.results], self.system, 'matrix')}$$"
 
 
-def shown_equations(system: System) -> list[Equation]:
-    """The equations that a reader sees: helpers are put in, and what prints as a function needs no helper."""
-    kept = []
-    for equation in system.equations:
-        if equation.name in system.hidden:
-            continue
-        if equation.shown is None:
-            for name in reversed([e.name for e in system.equations if e.name in system.hidden]):
-                definition = plain(system, name)
-                if definition is not None and name in names(equation.body):
-                    equation = put_in(equation, definition)
-            equation = equation.with_body(normalise(equation.body, equation.axes))
-        kept.append(equation)
-    wanted, needed = set(system.outputs), []
-    for equation in reversed(kept):
-        if equation.name in wanted or any(equation.name in names(e.body) for e in needed):
-            wanted.add(equation.name)
-        if equation.name in wanted:
-            needed.append(equation)
+def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
+    """The equations that a reader sees, as far as the outputs need them.
+
+    Helpers are put into the forward equations that use them; what prints as a function (softmax) needs no helper.
+    A helper that a derived equation still reads is shown like any other name.
+    """
+    forward, wanted, found = set(forward), list(system.outputs), {}
+    while wanted:
+        name = wanted.pop()
+        for equation in system.defined.get(name, ()) if name not in found else ():
+            if name in forward and equation.shown is None:
+                equation = without_helpers(system, equation)
+            found.setdefault(name, []).append(equation)
             sources = equation.shown[1] if equation.shown else (equation.body,)
-            wanted |= {name for source in sources for name in names(source)}
-    return needed[::-1]
+            wanted += [read for source in sources for read in names(source)]
+    return [equation for group in system.groups for name in group for equation in found.get(name, ())]
+
+
+def without_helpers(system: System, equation: Equation) -> Equation:
+    """A forward equation with its helpers put in."""
+    for name in reversed([e.name for e in system.equations if e.name in system.hidden]):
+        definition = plain(system, name)
+        if definition is not None and name in names(equation.body):
+            equation = put_in(equation, definition)
+    return equation.with_body(normalise(equation.body, equation.axes))
 
 
 def derive(

@@ -142,6 +142,7 @@ class Point:
         self.system, self.sizes, self.field, self.seed = system, dict(sizes), field, seed
         self.given = dict(given or {})
         self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self.pending: set[tuple[str, tuple[int, ...]]] = set()
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(int(size.xreplace(self.sizes)) for size in self.system.arrays[name].shape)
@@ -159,7 +160,11 @@ class Point:
             if name in self.given:
                 self.entries[key] = self.given[name][index]
             elif name in self.system.defined:
+                if key in self.pending:
+                    raise GradproofError(f"{name}{list(index)} needs itself: the recurrence has no first step")
+                self.pending.add(key)
                 self.entries[key] = self._defined(name, index)
+                self.pending.discard(key)
             else:
                 self._check_range(name, index)
                 self.entries[key] = self._random(self.system.arrays[name], index)

@@ -48,14 +48,14 @@ def size(expr: Expr) -> int:
 # ---------------------------------------------------------------------------------------------------------- rewriting
 
 
-def rewrites(system: System) -> dict[str, tuple[tuple[Index, ...], Expr]]:
+def rewrites(system: System, derived: Iterable[str] = ()) -> dict[str, tuple[tuple[Index, ...], Expr]]:
     """How each helper array is written in the names that are kept, as (letters, expression).
 
     A kept equation that is a monomial in a helper with the same letters is solved for the helper.
     """
     found: dict[str, tuple[tuple[Index, ...], Expr]] = {}
     for equation in system.equations:
-        if equation.name in system.hidden or len(system.defined[equation.name]) > 1:
+        if equation.name in (*system.hidden, *derived) or len(system.defined[equation.name]) > 1:
             continue
         for factor in Mul.make_args(equation.body):
             base, power = factor.as_base_exp()
@@ -74,7 +74,8 @@ def rewrites(system: System) -> dict[str, tuple[tuple[Index, ...], Expr]]:
 
 def rewrite(system: System, derived: Iterable[str]) -> System:
     """Write the derived equations in kept names."""
-    rules, derived = rewrites(system), set(derived)
+    derived = set(derived)
+    rules = rewrites(system, derived)
 
     def replace(access: Access) -> Expr:
         indices, solved = rules[access.name]

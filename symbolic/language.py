@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 import sympy
 from sympy import Expr, Integer, Rational, S
 
-from gradproof.symbolic.builder import Builder
+from gradproof.symbolic.builder import Builder, Letter
 from gradproof.symbolic.calls import CALLS, Call
 from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, UnknownNameError
-from gradproof.symbolic.expr import Index, compare, letters, negate, reduce_
+from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
+from gradproof.symbolic.recognise import recognise
+from gradproof.symbolic.recurrence import Recurrence
 from gradproof.symbolic.syntax import Declaration, Program, Reduction, Statement, parse, parse_declaration, parse_shapes
 from gradproof.symbolic.syntax import reduction as reduction_of
 from gradproof.symbolic.system import System
@@ -61,11 +63,12 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
             raise ExpressionError(f"{name} is declared as an array and used as a size")
     builder.taken |= {statement.name for statement in program.statements if statement.name}
     builder.taken |= {node.id for s in program.statements for node in ast.walk(s.value) if isinstance(node, ast.Name)}
-    reader = Reader(builder)
-    output = ""
+    reader = Reader(builder, program)
     for statement in program.statements:
         output = reader.statement(statement)
-    return builder.system(output)
+    reader.complete()
+    recognise(builder)
+    return builder.system(reader.unaliased(output))
 
 
 def declare(*declarations: str) -> list[Declaration]:
@@ -77,41 +80,80 @@ def number_value(builder: Builder, node: ast.expr) -> Expr:
     """A number, possibly with sizes and symbols, as in `iid=0,1/d`."""
     if isinstance(node, ast.Name) and node.id not in builder.arrays:
         return builder.sizes.setdefault(node.id, sympy.Symbol(node.id, real=True))  # type: ignore[arg-type]
-    return Reader(builder).visit(node).expr
+    return Reader(builder, Program(builder.text, ())).visit(node).expr
 
 
 class Reader:
     """Walks one program's syntax trees."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, program: Program) -> None:
         self.b = builder
+        # arrays that are defined piece by piece (recurrences): they may be read before they are complete
+        self.recurrences = {s.name: Recurrence(builder, s.name) for s in program.statements if s.name and s.place}
+        self.free: dict[str, Letter] | None = None
+        self.named = {s.name for s in program.statements if s.name}
 
     # --- statements
 
     def statement(self, statement: Statement) -> str:
         """Add one statement's equations; returns the name of the array that holds its value."""
         b, name = self.b, statement.name
-        if name is not None and (name in b.arrays or name in b.sizes):
+        if name is not None and (name in b.sizes or name in b.arrays) and name not in self.recurrences:
             what = "an array" if name in b.arrays else "a size"
             raise ExpressionError(f"{name} is {what} already; choose another name", b.text, statement.start)
-        frame = {letter: b.add_letter(letter, {}) for letter in statement.indices or ()}
-        for letter in frame:
-            self.check_letter(letter, statement.value)
+        places = statement.place or ()
+        named = [*(statement.indices or ()), *(n.id for p in places for n in ast.walk(p) if isinstance(n, ast.Name))]
+        frame: dict[str, Letter] = {}
+        for letter in dict.fromkeys(named):
+            if letter not in b.sizes or letter in (statement.indices or ()):
+                self.check_letter(letter, statement.value)
+                b.add_letter(letter, frame)
         b.frames.append(frame)
-        b.preferred = name
-        free_allowed = statement.indices is None and name is None
-        self.free = frame if free_allowed else None
+        b.preferred = name if name not in self.recurrences else None
+        self.free = frame if name is None else None
         value = self.visit(statement.value)
+        place = tuple(self.index_value(part) for part in places) or tuple(
+            frame[letter].index for letter in statement.indices or ()
+        )
         axes = [b.settle(letter, key, statement.value) for key, letter in frame.items()]
         b.frames.pop()
+        loose = letters(value.expr) - set(value.letters) - {axis[0] for axis in axes}
+        if loose:
+            shown = ", ".join(str(letter).split("~")[0] for letter in loose)
+            b.fail(f"the letters {shown} are not bound", statement.value)
+        if name in self.recurrences:
+            if value.rank:
+                b.fail(f"an entry of {name} is a number, not an array of shape {value.shape}", statement.value, ShapeError)
+            return self.recurrences[name].add(place, axes, value.expr, statement)
+        self.check_complete()
         if any(lo != 0 for _, lo, _ in axes):
             b.fail("an array's index starts at 0; shift the index", statement.value)
         value = Value(value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes))
-        loose = letters(value.expr) - set(value.letters)
-        if loose:
-            b.fail(f"the letters {sorted(map(str, loose))} are not bound", statement.value)
-        b.check_readings()
         return self.finish(name, value)
+
+    def check_complete(self) -> None:
+        """Check the indices of the statements so far, unless a recurrence is still under construction."""
+        if all(part.complete for part in self.recurrences.values()):
+            self.b.check_readings()
+
+    def complete(self) -> None:
+        """The end of the text: every recurrence has all its pieces now, and every index can be checked."""
+        for part in self.recurrences.values():
+            part.finish()
+        self.b.check_readings()
+
+    def unaliased(self, output: str) -> str:
+        """The array that an output without a name of its own merely repeats, if it does."""
+        b = self.b
+        equation = b.equations[[e.name for e in b.equations].index(output)] if output not in self.inputs() else None
+        if equation is None or output in self.named or not isinstance(equation.body, Access):
+            return output
+        source = equation.body
+        if source.indices != equation.place or source.name in self.inputs():
+            return output
+        b.equations.remove(equation)
+        del b.arrays[output]
+        return source.name
 
     def finish(self, name: str | None, value: Value) -> str:
         b = self.b
@@ -152,6 +194,8 @@ class Reader:
         letter = b.letter(name)
         if letter is not None:
             return Value(letter.index)
+        if name in self.recurrences and not self.recurrences[name].complete:
+            self.recurrences[name].finish()  # read as a whole: it has all its pieces
         if name in b.arrays:
             return b.array_value(name)
         if name in b.sizes:
@@ -303,6 +347,10 @@ class Reader:
         return value.expr
 
     def visit_Subscript(self, node: ast.Subscript) -> Value:
+        if isinstance(node.value, ast.Name) and node.value.id in self.recurrences:
+            found = self.recurrences[node.value.id]
+            if not found.complete:
+                return found.read([self.index_value(part) for part in items(node.slice)], node)
         preferred, self.b.preferred = self.b.preferred, None
         value = self.visit(node.value)
         parts = list(items(node.slice))

@@ -34,13 +34,17 @@ SQUARE = frozenset({"symmetric", "psd", "diagonal", "orthogonal"})
 
 @dataclass(frozen=True)
 class Statement:
-    """`name[indices] = value`; a name of None for a last expression without one, indices of None for `name = value`."""
+    """`name[indices] = value`; a name of None for a last expression without one, indices of None for `name = value`.
+
+    `place` holds the left side's indices where one is no bare letter: `h[0,k] = …; h[t+1,k] = …` is a recurrence.
+    """
 
     name: str | None
     indices: tuple[str, ...] | None
     value: ast.expr
     start: int
     end: int
+    place: tuple[ast.expr, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,15 @@ def parse(text: str) -> Program:
     code, pieces = scan(text)
     statements: list[Statement] = []
     for k, piece in enumerate(pieces):
-        name, indices = _left(text, piece)
+        name, indices, left = _left(text, code, piece)
         start = piece.left[0].start if piece.left else piece.start
         if name is None and k + 1 < len(pieces):
             message = "only the last statement goes without a name; write S = …; to use this value later"
             raise ExpressionError(message, text, start, piece.end)
-        if name is not None and any(name == earlier.name for earlier in statements):
+        same = [earlier for earlier in statements if name is not None and name == earlier.name]
+        if same and (indices is None or any(e.indices is None for e in same) or not any((left, *(e.place for e in same)))):
             raise ExpressionError(f"{name} is defined twice", text, start, start + 1)
-        statements.append(Statement(name, indices, _tree(text, code, piece), start, piece.end))
+        statements.append(Statement(name, indices, _tree(text, code, piece), start, piece.end, left))
     return Program(text, tuple(statements))
 
 
@@ -110,23 +115,26 @@ def reduction(node: ast.AST) -> Reduction | None:
     return Reduction(node.func.value.id, tuple(ranges), node.args[0])
 
 
-def _left(text: str, piece: Piece) -> tuple[str | None, tuple[str, ...] | None]:
-    """The name, and the indices if any, left of a statement's `=`."""
+def _left(text: str, code: str, piece: Piece) -> tuple[str | None, tuple[str, ...] | None, tuple[ast.expr, ...] | None]:
+    """The name, and the indices if any, left of a statement's `=`; the indices as trees where one is no bare letter."""
     if piece.left is None:
-        return None, None
+        return None, None, None
     name, rest = piece.left[0], piece.left[1:]
-    indices = rest[1:-1:2]
-    separators = [token.text for token in (*rest[:1], *rest[2:-1:2], *rest[-1:])]
-    good = not rest or separators == ["[", *[","] * (len(indices) - 1), "]"]
-    if not good or any(not _is_plain_name(token) for token in (name, *indices)):
+    good = _is_plain_name(name) and (not rest or (len(rest) > 2 and rest[0].text == "[" and rest[-1].text == "]"))
+    if not good:
         message = "left of = stands a name, alone or with its indices: R[i,j] = …"
         raise ExpressionError(message, text, name.start, piece.left[-1].end)
-    for k, token in enumerate(indices):
-        if token.text in [earlier.text for earlier in indices[:k]]:
-            raise ExpressionError(f"the index {token.text} stands twice left of =", text, token.start, token.end)
     if name.text in REDUCTIONS:
         raise ExpressionError(f"{name.text} is a function and cannot be defined", text, name.start, name.end)
-    return name.text, tuple(token.text for token in indices) if rest else None
+    if not rest:
+        return name.text, None, None
+    whole = _tree(text, code, Piece(None, name.start, rest[-1].end))
+    trees = tuple(items(whole.slice)) if isinstance(whole, ast.Subscript) else ()
+    indices = tuple(tree.id for tree in trees if isinstance(tree, ast.Name))
+    for k, tree in enumerate(trees):
+        if isinstance(tree, ast.Name) and any(isinstance(t, ast.Name) and t.id == tree.id for t in trees[:k]):
+            raise ExpressionError(f"the index {tree.id} stands twice left of =", text, *place(tree))
+    return name.text, indices, trees if len(indices) < len(trees) else None
 
 
 def _is_plain_name(token: Token) -> bool:

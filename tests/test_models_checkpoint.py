@@ -235,6 +235,10 @@ def test_ctrl_c_while_writing(tmp_path: Path) -> None:
         temporary.write_text("half of the n")
         raise KeyboardInterrupt
     assert file.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
+    with open(file) as reader:  # someone who is reading the old file is not disturbed by the new one
+        with replacing(file) as temporary:
+            temporary.write_text("new")
+        assert (reader.read(), file.read_text()) == ("old", "new")
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

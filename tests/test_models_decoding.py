@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradproof.models.decoding import Step, beam_search, greedy, normalised_score, reorder, sample, start_tokens
+from gradproof.models.decoding import Step, _draw, beam_search, greedy, normalised_score, reorder, sample, start_tokens
 from gradproof.models.errors import DecodingError
 from gradproof.models.filters import best, top_k_filter, top_p_filter
 
@@ -78,7 +78,9 @@ def test_a_beam_of_width_one_is_greedy(seed: int, alpha: float) -> None:
         assert beam.log_probability == pytest.approx(one.log_probability, rel=1e-13)
 
 
-def naive_beam(step: Step, prompt: list[int], limit: int, width: int, n_best: int, alpha: float) -> list[tuple]:
+def naive_beam(
+    step: Step, prompt: list[int], limit: int, width: int, n_best: int, alpha: float, stop_early: bool
+) -> list[tuple]:
     """The same search for one row with Python lists."""
     opened, ended = [(0.0, tuple(prompt))], []
     for length in range(1, limit + 1):
@@ -92,21 +94,43 @@ def naive_beam(step: Step, prompt: list[int], limit: int, width: int, n_best: in
         opened = [option for option in options if option[1][-1] != END][:width]
         if length == limit:
             ended += [(t / length**alpha, tokens) for t, tokens in opened]
-        elif len(ended) >= width and ended[n_best - 1][0] >= opened[0][0] / length**alpha:
+        elif stop_early and len(ended) >= width and ended[n_best - 1][0] >= opened[0][0] / length**alpha:
             break
     return sorted(ended, key=lambda option: -option[0])[:n_best]
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([0.0, 0.7, 1.0]), st.integers(2, 6), st.integers(1, 9))
-def test_beam_against_a_plain_search(seed: int, width: int, alpha: float, size: int, limit: int) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 6),
+    st.sampled_from([0.0, 0.7, 1.0]),
+    st.integers(2, 6),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_beam_against_a_plain_search(seed: int, width: int, alpha: float, size: int, limit: int, exact: bool) -> None:
     step, prompts = random_model(size, seed, 1.0), np.random.default_rng(seed).integers(0, size, (4, 2)).tolist()
     n_best = (width + 1) // 2
-    found = beam_search(step, None, prompts, limit=limit, width=width, n_best=n_best, alpha=alpha, eos=END)
+    found = beam_search(step, None, prompts, limit=limit, width=width, n_best=n_best, alpha=alpha, exact=exact, eos=END)
     for prompt, hypotheses in zip(prompts, found, strict=True):
-        expected = naive_beam(step, prompt, limit, width, n_best, alpha)
+        expected = naive_beam(step, prompt, limit, width, n_best, alpha, stop_early=not exact)
         ours = [(*prompt, *h.tokens, *[END] * h.finished) for h in hypotheses]
         assert ours == [tokens for _, tokens in expected]
+
+
+def test_exact_goes_on_where_a_later_end_may_score_better() -> None:
+    """All likely ends come at once (−.7 each); the sure continuation needs four more tokens to be better on average."""
+    table = np.full((4, 4), -30.0)
+    table[0, END], table[0, 2], table[2, 2], table[2, END] = -0.6, -1.0, -0.01, -5.0
+    calls = []
+
+    def step(tokens: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
+        calls.append(tokens.shape[1])
+        return table[tokens[:, -1]], state
+
+    found = [beam_search(step, None, [[0]], limit=9, width=1, exact=exact, eos=END)[0][0] for exact in (False, True)]
+    assert [h.tokens for h in found] == [(), (2,) * 9]
+    assert calls == [1, *range(1, 10)]
 
 
 def test_a_row_does_not_depend_on_the_batch() -> None:
@@ -116,6 +140,8 @@ def test_a_row_does_not_depend_on_the_batch() -> None:
     assert together == alone
     drawn = sample(step, None, prompt, limit=8, seed=1, eos=END)
     assert drawn[:4] == sample(step, None, prompt[:4], limit=8, seed=1, eos=END)
+    prompt[:4] = prompt[4:8]  # other rows before them, which end at other times
+    assert drawn[4:] == sample(step, None, prompt, limit=8, seed=1, eos=END)[4:]
 
 
 def test_documented_scores() -> None:
@@ -322,6 +348,12 @@ def test_sampling_is_seeded_and_scored_by_the_model() -> None:
     assert len({h.tokens for h in runs[0]}) == 3  # the rows draw their own numbers
     for h in runs[0]:
         assert h.log_probability == pytest.approx(np.log(PROBABILITIES[list(h.tokens)]).sum())
+
+
+def test_the_extreme_random_numbers() -> None:
+    scores = np.log([[1e-300, 0.3, 0.7, 1e-300]] * 2)
+    scores[:, [0, 3]] = -np.inf  # what has no weight is never drawn
+    assert _draw(scores, np.array([0.0, np.nextafter(1.0, 0.0)])).tolist() == [1, 2]
 
 
 def test_sampling_ends() -> None:

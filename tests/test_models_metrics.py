@@ -207,6 +207,7 @@ def test_the_error_keeps_its_bound(x: np.ndarray, bits: int) -> None:
     assert np.array_equal(quantise(back, bits).dequantise(), back)  # exact on the grid
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e300, 5e-324])
 @pytest.mark.parametrize("bits", [1, 4, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -220,6 +221,10 @@ def test_a_constant_tensor_comes_back_exactly(value: float, bits: int, dtype: ty
 def test_ends_of_the_range_and_the_tight_case() -> None:
     x = np.array([0.1, 0.35, 0.7])
     assert quantise(x, 3).dequantise()[[0, 2]].tolist() == [0.1, 0.7]
+    assert (1.7 - -0.9) + -0.9 != 1.7  # the formula alone would miss the end
+    assert quantise([-0.9, 1.7], 2).dequantise().tolist() == [-0.9, 1.7]
+    wide = np.array([-60000.0, 0.0, 60000.0], np.float16)  # the range itself overflows float16
+    assert np.abs(quantise(wide, 8).dequantise().astype(float) - wide).max() < 256
     middle = np.array([0.0, 0.5, 1.0])  # halfway between two levels: the bound is reached
     assert report("x", middle, quantise(middle, 1)).largest_error == 0.5
 

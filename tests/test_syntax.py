@@ -30,6 +30,7 @@ READ = [
     ("A = X.T\r\n\r\nsum(\n  A\n)", ["A = X.T", "sum(A)"]),
     ("R[i,j] = sum[k](X[i,k]*W[k,j]) - Y[i,j]; sum[i,j](R[i,j]**2)",
      ["R[i,j] = sum[k](X[i, k] * W[k, j]) - Y[i, j]", "sum[i, j](R[i, j] ** 2)"]),
+    ("h[0,k] = h0[k]; h[t+1,k] = a*h[t,k]", ["h[k] = h0[k]", "h[k] = a * h[t, k]"]),
     ("exp(z[i])/sum[j](exp(z[j]))", ["exp(z[i]) / sum[j](exp(z[j]))"]),
     ("sum[t=0:n-1](v[t])", ["sum[t:0:n - 1](v[t])"]),
     ("sum[i, t=1:n](A[i,t])", ["sum[i, t:1:n](A[i, t])"]),
@@ -117,7 +118,7 @@ REFUSED = [
     ("a = b = c", "a second =", 6),
     ("= 3", "missing before =", 0),
     ("S =", "missing after =", 3),
-    ("A[0] = x", "left of =", 0),
+    ("A[] = x", "something is missing between", 2),
     ("A+1 = x", "left of =", 0),
     ("True = x", "left of =", 0),
     ("A[i,i] = x[i]", "stands twice", 4),
@@ -215,6 +216,12 @@ def test_reduction() -> None:
     bounds = [(r.name, r.lower and ast.unparse(r.lower), r.upper and ast.unparse(r.upper)) for r in found.ranges]
     assert bounds == [("i", None, None), ("t", "1", None), ("s", None, "n"), ("r", "1", "n - 1")]
     assert reduction(parse("max(x)").statements[0].value) is None
+
+
+def test_left_side_of_a_recurrence() -> None:
+    first, second, third = parse("h[0,k] = h0[k]; h[t+1,k] = a*h[t,k]; R[i,j] = x[i]*y[j]").statements
+    assert [ast.unparse(part) for part in (*(first.place or ()), *(second.place or ()))] == ["0", "k", "t + 1", "k"]
+    assert third.place is None and third.indices == ("i", "j")
 
 
 def test_error_shows_a_window() -> None:

@@ -1,0 +1,263 @@
+"""Lower index expressions to array operations.
+
+The free letters of an expression are the axes of its array. `Lowering.lower` walks an expression and returns a `Part`:
+a node and the letters of its axes. Elementwise operations align their operands on the union of their letters; a sum of
+a product becomes matrix products (`contract.py`); accesses become views, windows and lookups (`access.py`); conditions
+on letters narrow ranges where they can, and mask otherwise (`product.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Add, Expr, Function, Integer, Mul, Pow, S
+
+from gradproof.numeric.nodes import Graph, Node
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, letters, names, open_
+from gradproof.symbolic.functions import where
+from gradproof.symbolic.system import System
+
+Ranges = Mapping[Index, tuple[Expr, Expr]]  # the first value of a letter and one past its last
+
+
+@dataclass(frozen=True)
+class Part:
+    """An array and the letters of its axes."""
+
+    node: Node
+    letters: tuple[Index, ...] = ()
+
+
+class Lowering:
+    """Lowers the expressions of one system into one graph.
+
+    >>> from gradproof.symbolic.expr import Size, sum_
+    >>> from gradproof.symbolic.system import Array
+    >>> i, r, n, d = Index("i"), Index("r"), Size("n"), Size("d")
+    >>> low = Lowering(System({"X": Array("X", (n, d)), "w": Array("w", (d,))}, (), ()))
+    >>> low.lower(sum_(Access("X", i, r) * Access("w", r), [(r, 0, d)]), {i: (0, n)})
+    Part(node=matmul(array(X), array(w)), letters=(i,))
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.graph = Graph()
+        self.values: dict[str, Node] = {}  # the nodes of defined arrays
+        self.loop: Any = None  # the recurrence whose body is being lowered, see recurrence.py
+        self._memo: dict[Hashable, Part] = {}
+        self._shared: dict[Hashable, tuple[Node, tuple[int, ...]]] = {}
+
+    def value(self, name: str) -> Node:
+        """The node of a whole array."""
+        if name not in self.values:
+            array = self.system.arrays[name]
+            self.values[name] = self.graph.array(name, array.shape, "f" if array.below is None else "i")
+        return self.values[name]
+
+    def lower(self, expr: Expr, ranges: Ranges, wanted: Sequence[Index] = ()) -> Part:
+        """The array of an expression; `wanted` is the order of axes that the reader would like best."""
+        own = sorted(letters(expr) & ranges.keys(), key=str)
+        key = (expr, tuple((letter, ranges[letter]) for letter in own), self.loop)
+        if key not in self._memo:
+            self._memo[key] = self._lower(expr, ranges, wanted)
+        return self._memo[key]
+
+    def _lower(self, expr: Expr, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+        if self.loop is not None and (hoisted := self.loop.hoist(self, expr, ranges, wanted)) is not None:
+            return hoisted
+        if not expr.atoms(Access, Reduce, Compare, where) and not letters(expr) & ranges.keys():
+            return Part(self.graph.scalar(expr))
+        for kind, rule in RULES:
+            if isinstance(expr, kind):
+                return rule(self, expr, ranges, wanted)
+        raise GradproofError(f"no rule to lower {type(expr).__name__}: {expr}")
+
+    # -------------------------------------------------------------------------------------------------- elementwise
+
+    def align(self, part: Part, order: Sequence[Index]) -> Node:
+        """The node with its axes in the given order, and new axes for letters that it lacks."""
+        return self.graph.view(part.node, [part.letters.index(x) if x in part.letters else None for x in order])
+
+    def elementwise(
+        self, key: Hashable, make: Callable[[list[Node]], Node], parts: Sequence[Part], wanted: Sequence[Index]
+    ) -> Part:
+        """Apply an elementwise operation; the same operation on the same arrays is made once, in any order of axes."""
+        order = order_of([part.letters for part in parts], wanted)
+        marks = {x: tuple(p.letters.index(x) if x in p.letters else -1 for p in parts) for x in order}
+        canonical = sorted(order, key=marks.__getitem__)
+        full_key = (key, tuple(id(part.node) for part in parts), tuple(marks[x] for x in canonical))
+        if full_key not in self._shared:
+            node = make([self.align(part, order) for part in parts])
+            self._shared[full_key] = (node, tuple(canonical.index(x) for x in order))
+        node, places = self._shared[full_key]
+        return Part(node, tuple(canonical[place] for place in places))
+
+    def add(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
+        return self._grouped("add", self.graph.add, parts, wanted)
+
+    def mul(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
+        parts = [part for part in parts if not (part.node.op == "scalar" and part.node.data[0] == 1)]
+        scalars = [part for part in parts if part.node.op == "scalar"]
+        if len(scalars) > 1:
+            value = Mul(*(part.node.data[0] for part in scalars))
+            parts = [Part(self.graph.scalar(value)), *(part for part in parts if part.node.op != "scalar")]
+        return self._grouped("mul", self.graph.mul, parts, wanted)
+
+    def _grouped(
+        self, op: str, make: Callable[[list[Node]], Node], parts: Sequence[Part], wanted: Sequence[Index]
+    ) -> Part:
+        """Combine operands with the same letters first, small ones before large ones."""
+        groups: dict[frozenset[Index], list[Part]] = {}
+        for part in parts:
+            groups.setdefault(frozenset(part.letters), []).append(part)
+        largest = max(map(len, groups), default=0)
+        operands: list[Part] = []
+        for own, members in sorted(groups.items(), key=lambda item: len(item[0])):
+            if 0 < len(own) < largest and len(members) > 1:
+                operands.append(self._combine(op, make, members, wanted))
+            else:
+                operands += members
+        return self._combine(op, make, operands, wanted)
+
+    def _combine(
+        self, op: str, make: Callable[[list[Node]], Node], parts: Sequence[Part], wanted: Sequence[Index]
+    ) -> Part:
+        if len(parts) == 1:
+            return parts[0]
+        return self.elementwise(op, make, parts, wanted)
+
+    # ---------------------------------------------------------------------------------------------------- reductions
+
+    def over(self, ranges: Ranges, axes: Iterable[Axis]) -> Ranges:
+        """Ranges with those of summed letters; a bound that depends on another letter is widened."""
+        known = dict(ranges)
+        for letter, lo, hi in axes:
+            known[letter] = (extreme(lo, known, -1), extreme(hi, known, 1))
+        return known
+
+
+def order_of(groups: Sequence[Sequence[Index]], wanted: Sequence[Index]) -> tuple[Index, ...]:
+    """The union of letters: in the wanted order, other letters as the largest group has them, behind."""
+    found = dict.fromkeys(letter for group in sorted(groups, key=len, reverse=True) for letter in group)
+    if all(letter in wanted for letter in found):
+        return tuple(letter for letter in wanted if letter in found)
+    return tuple(found)
+
+
+def extreme(bound: Expr, ranges: Ranges, sign: int) -> Expr:
+    """The smallest (sign −1) or largest (sign 1) value of an affine bound."""
+    for letter in sorted(letters(bound) & ranges.keys(), key=str):
+        lo, hi = ranges[letter]
+        slope = bound.coeff(letter)
+        bound = bound.xreplace({letter: hi - 1 if slope * sign > 0 else lo}).expand()
+    return bound
+
+
+def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
+    """Conditions that say what widened ranges have lost."""
+    from gradproof.symbolic.expr import compare
+
+    found = []
+    for letter, lo, hi in axes:
+        if letters(lo) & ranges.keys():
+            found.append(compare("<=", lo, letter))
+        if letters(hi) & ranges.keys():
+            found.append(compare("<", letter, hi))
+    return [condition for condition in found if condition != 1]
+
+
+def lower_index(low: Lowering, expr: Index, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    if expr not in ranges:
+        return Part(low.graph.scalar(expr))
+    return Part(low.graph.arange(*ranges[expr]), (expr,))
+
+
+def lower_add(low: Lowering, expr: Add, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    return low.add([low.lower(term, ranges, wanted) for term in expr.args], wanted)
+
+
+def lower_pow(low: Lowering, expr: Pow, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    parts = [low.lower(expr.base, ranges, wanted), low.lower(expr.exp, ranges, wanted)]
+    return low.elementwise("pow", lambda nodes: low.graph.pow(*nodes), parts, wanted)
+
+
+def lower_where(low: Lowering, expr: where, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    parts = [low.lower(arg, ranges, wanted) for arg in expr.args]
+    return low.elementwise("where", lambda nodes: low.graph.where(*nodes), parts, wanted)
+
+
+def lower_function(low: Lowering, expr: Function, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    name = type(expr).__name__
+    parts = [low.lower(arg, ranges, wanted) for arg in expr.args]
+    return low.elementwise(name, lambda nodes: low.graph.call(name, nodes), parts, wanted)
+
+
+def lower_compare(low: Lowering, expr: Compare, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    left, right = expr.sides
+    if expr.op in ("==", "!=") and isinstance(left, Index) and isinstance(right, Index):
+        if left in ranges and ranges.get(left) == ranges.get(right) and expr.op == "==":
+            lo, hi = ranges[left]
+            size = (hi - lo).expand()
+            return Part(low.graph.make("eye", (), (), (size, size), "b"), (left, right))
+    parts = [low.lower(side, ranges, wanted) for side in (left, right)]
+    return low.elementwise(("compare", expr.op), lambda nodes: low.graph.compare(expr.op, *nodes), parts, wanted)
+
+
+def lower_reduce(low: Lowering, expr: Reduce, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    from gradproof.numeric.product import lower_sum
+
+    body, axes = open_(expr, ranges)
+    if expr.op == "sum":
+        return lower_sum(low, body, axes, ranges, wanted)
+    inner = low.over(ranges, axes)
+    conditions = range_conditions(axes, inner)
+    if conditions:
+        body = where(Mul(*conditions), body, {"max": S.NegativeInfinity, "prod": S.One}[expr.op])
+    summed = [letter for letter, _, _ in axes]
+    part = low.lower(body, inner, [*wanted, *summed])
+    present = [letter for letter in summed if letter in part.letters]
+    result = reduced(low, expr.op, part, present)
+    missing = [letter for letter in summed if letter not in part.letters]
+    if expr.op == "prod" and missing:
+        times = Mul(*((hi - lo).expand() for letter, (lo, hi) in inner.items() if letter in missing))
+        powers = [result, Part(low.graph.scalar(times))]
+        return low.elementwise("pow", lambda nodes: low.graph.pow(*nodes), powers, wanted)
+    return result
+
+
+def reduced(low: Lowering, op: str, part: Part, over: Sequence[Index]) -> Part:
+    """A reduction of an array over some of its letters."""
+    if not over:
+        return part
+    axes = sorted(part.letters.index(letter) for letter in over)
+    node = low.graph.reduce(op, part.node, axes)
+    return Part(node, tuple(letter for letter in part.letters if letter not in over))
+
+
+def lower_product(low: Lowering, expr: Mul, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    from gradproof.numeric.product import lower_terms
+
+    return lower_terms(low, Mul.make_args(expr), [], ranges, wanted)
+
+
+def _lower_access(low: Lowering, expr: Access, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    from gradproof.numeric.access import lower_access
+
+    return lower_access(low, expr, ranges, wanted)
+
+
+Rule = Callable[[Lowering, Any, Ranges, Sequence[Index]], Part]
+RULES: tuple[tuple[type, Rule], ...] = (
+    (Access, _lower_access),
+    (Reduce, lower_reduce),
+    (Compare, lower_compare),
+    (Index, lower_index),
+    (Add, lower_add),
+    (Mul, lower_product),
+    (Pow, lower_pow),
+    (where, lower_where),
+    (Function, lower_function),
+)

@@ -1,0 +1,261 @@
+"""Array operations as a graph: what the lowering makes and the printers print.
+
+A node stands for one array. Its axes are numbered, as in NumPy; the letters of the index expression are gone. Equal
+nodes are one object (`Graph.make`), so whatever two equations have in common is found without a search.
+
+    array (name)        scalar (expr)          arange (lo, hi)        eye (n)
+    add, mul, pow, call (function), where, compare (op), float
+    view (axes)         the axes in another order; None is a new axis of length 1, as in v[:, None]
+    index (places)      per axis a number or a cut (start, count, step)
+    place (places)      the reverse: an array of zeros that holds the argument at these places
+    take (axes)         A[…, w, …] with arrays of numbers for the named axes
+    scatter (axes)      zeros to which the values are added at the places w
+    diagonal, windows, flip, reshape, diag, broadcast
+    sum, max, prod, mean (axes);  matmul, dot, tensordot, einsum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Expr, Integer, Mul, S, sympify
+
+Shape = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`count` entries of an axis, from `start` on, every `step`-th one.
+
+    >>> Cut(Integer(1), Integer(3), 2).stop
+    6
+    """
+
+    start: Expr
+    count: Expr
+    step: int = 1
+
+    @property
+    def stop(self) -> Expr:
+        return (self.start + self.step * (self.count - 1) + 1).expand()
+
+    def covers(self, size: Expr) -> bool:
+        return self.step == 1 and self.start == 0 and (self.count - size).expand() == 0
+
+
+Place = Cut | Expr  # an index along an axis, or a range of them
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    op: str
+    args: tuple[Node, ...] = ()
+    data: tuple[Any, ...] = ()
+    shape: Shape = ()
+    kind: str = "f"  # b: booleans, i: whole numbers, f: floats
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        inside = ", ".join([*map(str, self.data), *map(repr, self.args)])
+        return f"{self.op}({inside})"
+
+
+def broadcast_shape(nodes: Sequence[Node]) -> Shape:
+    """NumPy's rule: aligned at the right, length 1 gives way."""
+    rank = max((node.rank for node in nodes), default=0)
+    shape: list[Expr] = [S.One] * rank
+    for node in nodes:
+        for axis, size in enumerate(node.shape, rank - node.rank):
+            if shape[axis] == 1:
+                shape[axis] = size
+    return tuple(shape)
+
+
+def product(sizes: Sequence[Expr]) -> Expr:
+    return Mul(*sizes)
+
+
+class Graph:
+    """Makes nodes, each distinct one once.
+
+    >>> g = Graph()
+    >>> g.array("x", (Integer(3),)) is g.array("x", (Integer(3),))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._table: dict[Hashable, Node] = {}
+
+    def make(
+        self, op: str, args: Sequence[Node] = (), data: Sequence[Any] = (), shape: Sequence[Expr] = (), kind: str = "f"
+    ) -> Node:
+        key = (op, tuple(map(id, args)), tuple(data), kind, tuple(shape))
+        if key not in self._table:
+            self._table[key] = Node(op, tuple(args), tuple(data), tuple(shape), kind)
+        return self._table[key]
+
+    # ------------------------------------------------------------------------------------------------------- leaves
+
+    def array(self, name: str, shape: Sequence[Expr], kind: str = "f") -> Node:
+        return self.make("array", (), (name,), shape, kind)
+
+    def scalar(self, value: Expr | int) -> Node:
+        value = sympify(value)
+        return self.make("scalar", (), (value,), (), "i" if value.is_integer else "f")
+
+    def arange(self, lo: Expr, hi: Expr) -> Node:
+        return self.make("arange", (), (lo, hi), ((hi - lo).expand(),), "i")
+
+    # -------------------------------------------------------------------------------------------------- elementwise
+
+    def add(self, args: Sequence[Node]) -> Node:
+        args = [self.number(arg) for arg in args if not is_scalar(arg, 0)]
+        if len(args) < 2:
+            return args[0] if args else self.scalar(0)
+        return self.make("add", args, (), broadcast_shape(args), "i" if all(a.kind == "i" for a in args) else "f")
+
+    def mul(self, args: Sequence[Node]) -> Node:
+        args = [arg for arg in args if not is_scalar(arg, 1)]
+        if len(args) < 2:
+            return args[0] if args else self.scalar(1)
+        kinds = {arg.kind for arg in args}
+        kind = "b" if kinds == {"b"} else "f" if "f" in kinds else "i"
+        return self._mean(args) or self.make("mul", args, (), broadcast_shape(args), kind)
+
+    def _mean(self, args: Sequence[Node]) -> Node | None:
+        """1/n times a sum over n entries is a mean."""
+        if len(args) == 2 and args[0].op == "scalar" and args[1].op == "sum" and args[1].args[0].kind == "f":
+            summed = args[1].args[0]
+            rest = args[0].data[0] * product([summed.shape[axis] for axis in args[1].data])
+            if rest.is_Rational:
+                return self.mul([self.scalar(rest), self.make("mean", [summed], args[1].data, args[1].shape)])
+        return None
+
+    def pow(self, base: Node, exponent: Node) -> Node:
+        if is_scalar(exponent, 1):
+            return base
+        kind = "i" if base.kind == "i" and is_natural(exponent) else "f"
+        return self.make("pow", [self.number(base), exponent], (), broadcast_shape([base, exponent]), kind)
+
+    def call(self, function: str, args: Sequence[Node]) -> Node:
+        args = [self.number(arg) for arg in args]
+        return self.make("call", args, (function,), broadcast_shape(args))
+
+    def where(self, condition: Node, a: Node, b: Node) -> Node:
+        a, b = self.number(a), self.number(b)
+        return self.make("where", [condition, a, b], (), broadcast_shape([condition, a, b]))
+
+    def compare(self, op: str, left: Node, right: Node) -> Node:
+        return self.make("compare", [left, right], (op,), broadcast_shape([left, right]), "b")
+
+    def number(self, node: Node) -> Node:
+        """Booleans as floats, everything else as it is."""
+        return self.floating(node) if node.kind == "b" else node
+
+    def floating(self, node: Node) -> Node:
+        return node if node.kind == "f" or not node.rank else self.make("float", [node], (), node.shape)
+
+    # -------------------------------------------------------------------------------------------------------- views
+
+    def view(self, node: Node, axes: Sequence[int | None]) -> Node:
+        """The axes of a node in another order, with new ones of length 1; leading new axes are left out."""
+        axes = list(axes)
+        while axes and axes[0] is None:
+            axes.pop(0)
+        if axes == list(range(node.rank)):
+            return node
+        if node.op == "view":
+            return self.view(node.args[0], [None if axis is None else node.data[axis] for axis in axes])
+        if node.op == "pow" and not node.args[1].rank:
+            return self.pow(self.view(node.args[0], axes), node.args[1])
+        if node.op == "float":
+            return self.floating(self.view(node.args[0], axes))
+        shape = [S.One if axis is None else node.shape[axis] for axis in axes]
+        return self.make("view", [node], axes, shape, node.kind)
+
+    def index(self, node: Node, places: Sequence[Place]) -> Node:
+        if all(isinstance(p, Cut) and p.covers(size) for p, size in zip(places, node.shape, strict=True)):
+            return node
+        shape = [place.count for place in places if isinstance(place, Cut)]
+        return self.make("index", [node], places, shape, node.kind)
+
+    def place(self, node: Node, places: Sequence[Place], shape: Sequence[Expr]) -> Node:
+        """Zeros of a shape that hold `node` at the given places."""
+        if all(isinstance(p, Cut) and p.covers(size) for p, size in zip(places, shape, strict=True)):
+            return node
+        return self.make("place", [self.number(node)], places, shape)
+
+    def flip(self, node: Node, axis: int) -> Node:
+        return self.make("flip", [node], (axis,), node.shape, node.kind)
+
+    def diagonal(self, node: Node, first: int, second: int) -> Node:
+        """The entries with equal indices on two axes; their axis comes last."""
+        rest = [size for axis, size in enumerate(node.shape) if axis not in (first, second)]
+        return self.make("diagonal", [node], (first, second), [*rest, node.shape[first]], node.kind)
+
+    def windows(self, node: Node, axis: int, width: Expr) -> Node:
+        """All windows of a width along an axis; the place inside the window becomes the last axis."""
+        shape = list(node.shape)
+        shape[axis] = (shape[axis] - width + 1).expand()
+        return self.make("windows", [node], (axis, width), [*shape, width], node.kind)
+
+    def take(self, node: Node, axes: Sequence[int], indices: Sequence[Node]) -> Node:
+        """NumPy's indexing by arrays on some axes."""
+        inner = broadcast_shape(indices)
+        rest = [size for axis, size in enumerate(node.shape) if axis not in axes]
+        start = axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
+        return self.make("take", [node, *indices], axes, [*rest[:start], *inner, *rest[start:]], node.kind)
+
+    def reshape(self, node: Node, shape: Sequence[Expr]) -> Node:
+        if tuple(shape) == node.shape:
+            return node
+        return self.make("reshape", [node], (), shape, node.kind)
+
+    def broadcast(self, node: Node, shape: Sequence[Expr]) -> Node:
+        return node if node.shape == tuple(shape) else self.make("broadcast", [node], (), shape, node.kind)
+
+    # -------------------------------------------------------------------------------------- reductions and products
+
+    def reduce(self, op: str, node: Node, axes: Sequence[int]) -> Node:
+        if not axes:
+            return node
+        shape = [size for axis, size in enumerate(node.shape) if axis not in axes]
+        kind = "f" if node.kind == "f" else "i"
+        return self.make(op, [node], sorted(axes), shape, kind)
+
+    def matmul(self, a: Node, b: Node) -> Node:
+        """NumPy's `@`."""
+        a, b = self.floating(a), self.floating(b)
+        shape = list(broadcast_shape([_batch(a), _batch(b)]))
+        shape += a.shape[-2:-1] if a.rank > 1 else []
+        shape += b.shape[-1:] if b.rank > 1 else []
+        return self.make("matmul", [a, b], (), shape)
+
+    def dot(self, a: Node, b: Node) -> Node:
+        """The sum of all products of entries."""
+        return self.make("dot", [self.floating(a), self.floating(b)])
+
+    def tensordot(self, a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int]) -> Node:
+        shape = [size for axis, size in enumerate(a.shape) if axis not in axes_a]
+        shape += [size for axis, size in enumerate(b.shape) if axis not in axes_b]
+        return self.make("tensordot", [self.floating(a), self.floating(b)], (tuple(axes_a), tuple(axes_b)), shape)
+
+    def einsum(self, subscripts: str, args: Sequence[Node], shape: Sequence[Expr]) -> Node:
+        return self.make("einsum", [self.floating(arg) for arg in args], (subscripts,), shape)
+
+
+def _batch(node: Node) -> Node:
+    return Node("shape", shape=node.shape[:-2])
+
+
+def is_scalar(node: Node, value: int) -> bool:
+    return node.op == "scalar" and node.data[0] == value
+
+
+def is_natural(node: Node) -> bool:
+    return node.op == "scalar" and isinstance(node.data[0], Integer) and node.data[0] >= 0

@@ -1,0 +1,146 @@
+"""Recurrences for the reference forward: arrays that are defined piece by piece and read themselves.
+
+    h[0,k] = h0[k];  h[t+1,k] = tanh(sum[l](W[k,l]*h[t,l]) + x[t,k])
+
+All pieces are evaluated for all values of their indices, again and again, until nothing changes: an entry that lies d
+steps from the start is right after d rounds. That finds the values without knowing in which order they depend on each
+other. Derivatives then come from as many rounds again, started at the values found: what the first of them reads is
+constant, but no entry's chain of readings is long enough to reach it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gradproof.numeric.reference_indexing import Bounds, bounds, find_ranges
+from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError
+from gradproof.symbolic.syntax import IndexRange, Statement
+
+if TYPE_CHECKING:
+    from gradproof.numeric.reference import Evaluator
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statement of the recurrence, its indices with their ranges, and which entries it defines, axis by axis."""
+
+    statement: Statement
+    names: tuple[str, ...]
+    ranges: dict[str, Bounds]
+    entries: tuple[range, ...]
+    fixed: tuple[bool, ...]  # axes where a number stands
+
+
+def run_recurrence(ev: Evaluator, statements: Sequence[Statement], pieced: frozenset[str]) -> None:
+    """Evaluate statements of which some define an array in pieces; the arrays are in `ev.names` afterwards."""
+    ev.pending |= pieced
+    parts = []
+    for statement in statements:
+        if statement.name in pieced or _mentions(statement.value, ev.pending):
+            parts.append(_part(ev, statement))
+            if statement.name not in pieced:
+                _allocate(ev, [parts[-1]])  # its shape is known now, its values wait for the others
+        else:
+            ev.statement(statement)
+    for name in sorted(pieced):
+        _allocate(ev, [part for part in parts if part.statement.name == name])
+    ev.pending -= pieced
+    with torch.no_grad():
+        rounds = _settle(ev, parts)
+    for _ in range(rounds):
+        _round(ev, parts)
+
+
+def _mentions(node: ast.expr, names: frozenset[str]) -> bool:
+    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+
+
+def _part(ev: Evaluator, statement: Statement) -> Part:
+    if statement.indices is None or statement.name is None:
+        message = "a statement between the pieces of a recurrence that reads it has indices on the left: S[i] = …"
+        ev.fail(message, statement.value, RuleError)
+    places = statement.place or tuple(ast.Name(letter) for letter in statement.indices)
+    letters = [_letter(ev, place, statement) for place in places]
+    names = tuple(letter for letter in letters if letter)
+    if len(set(names)) < len(names):
+        ev.fail("each index stands once on the left", statement.value, RuleError)
+    ranges = find_ranges(ev, [IndexRange(name, None, None, statement.value) for name in names], statement.value)
+    entries = []
+    for place in places:
+        found = bounds(ev, place, ranges)
+        if found is None or found[0] < 0:
+            raise ExpressionError("the left side has an index below 0", ev.text, statement.start, statement.end)
+        entries.append(range(found[0], found[1] + 1))
+    return Part(statement, names, ranges, tuple(entries), tuple(not letter for letter in letters))
+
+
+def _letter(ev: Evaluator, place: ast.expr, statement: Statement) -> str:
+    """The index in t+1 or 2+t or t; none in a number."""
+    found = {part.id for part in ast.walk(place) if isinstance(part, ast.Name)} - ev.sizes.keys()
+    letter = min(found, default="")
+    at = [bounds(ev, place, {letter: (t, t)}) for t in (0, 1)]
+    if len(found) > 1 or not (at[0] and at[1]) or at[1][0] - at[0][0] != len(found):
+        message = "left of = an index is a number or a letter, shifted or not: h[0,k] = …; h[t+1,k] = …"
+        raise ExpressionError(message, ev.text, statement.start, statement.end)
+    return letter
+
+
+def _allocate(ev: Evaluator, parts: Sequence[Part]) -> None:
+    """An array of the shape that its pieces cover together, each entry once."""
+    statement = parts[0].statement
+    assert statement.name is not None
+    ranks = {len(part.entries) for part in parts}
+    if len(ranks) > 1:
+        raise ShapeError("the pieces have different numbers of indices", ev.text, statement.start, statement.end)
+    shape = tuple(max(part.entries[axis].stop for part in parts) for axis in range(ranks.pop()))
+    times = torch.zeros(shape, dtype=torch.long)
+    for part in parts:
+        times[_grid(part, times)] += 1
+    if (times != 1).any():
+        place = tuple((times != 1).nonzero()[0].tolist())
+        what = "twice" if times[place] else "nowhere"
+        message = f"the entry {place} of {statement.name} is defined {what}"
+        raise ShapeError(message, ev.text, statement.start, statement.end)
+    ev.names[statement.name] = torch.full(shape, torch.nan, dtype=ev.dtype, device=ev.device)
+
+
+def _grid(part: Part, like: Tensor) -> tuple[Tensor, ...]:
+    """Index arrays for the entries that a part defines; together they broadcast to all its axes."""
+    rank = len(part.entries)
+    return tuple(
+        torch.tensor(list(entries), device=like.device).reshape([-1 if k == axis else 1 for k in range(rank)])
+        for axis, entries in enumerate(part.entries)
+    )
+
+
+def _round(ev: Evaluator, parts: Sequence[Part]) -> None:
+    """Evaluate every part once."""
+    for part in parts:
+        name = part.statement.name
+        assert name is not None
+        values = ev.over(part.names, part.ranges, part.statement.value)
+        if values.ndim != len(part.names):
+            ev.fail(f"an entry of {name} is a number, not an array", part.statement.value, ShapeError)
+        for axis, fixed in enumerate(part.fixed):
+            values = values.unsqueeze(axis) if fixed else values
+        ev.names[name] = ev.names[name].index_put(_grid(part, values), values)
+
+
+def _settle(ev: Evaluator, parts: Sequence[Part]) -> int:
+    """Rounds until nothing changes; their number."""
+    names = sorted({part.statement.name for part in parts if part.statement.name})
+    limit = sum(ev.names[name].numel() for name in names) + 1
+    for count in range(1, limit + 1):
+        before = [ev.names[name] for name in names]
+        _round(ev, parts)
+        if all(torch.equal(old.nan_to_num(), ev.names[n].nan_to_num()) and torch.equal(old.isnan(), ev.names[n].isnan())
+               for old, n in zip(before, names, strict=True)):  # fmt: skip
+            return count
+    message = f"{', '.join(names)}: an entry depends on itself"
+    raise ExpressionError(message, ev.text, parts[0].statement.start, parts[0].statement.end)

@@ -1,0 +1,242 @@
+"""Rewriting that keeps generated code inside the range of floating-point numbers.
+
+Each rule is an identity of real numbers; it is applied to index expressions before they are lowered.
+
+    exp(f) / Σ exp(g)   →  exp(f − m) / Σ exp(g − m)    m = max g: softmax
+    log Σ exp(g)        →  m + log Σ exp(g − m)         logsumexp
+    log(1 + exp f)      →  softplus(f)                  log(exp f + exp g) → logaddexp(f, g)
+    log(1 + f)          →  log1p(f)                     exp(f) − 1 → expm1(f)
+    1 / (1 + exp(−f))   →  sigmoid(f)                   1 − sigmoid(f) → sigmoid(−f);  log sigmoid(f) → −softplus(−f)
+
+Where g may be −∞ everywhere (a fully masked row), m is replaced by 0 and the sum by at least 1, so that the weights
+come out as 0 and the logarithm as −∞, without a NaN on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from sympy import Add, Expr, Function, Mul, Pow, S, exp, log
+
+from gradproof.symbolic.expr import (
+    Access,
+    Axis,
+    Compare,
+    Index,
+    Reduce,
+    compare,
+    letters,
+    map_accesses,
+    names,
+    open_,
+    rebuild,
+    reduce_,
+    sum_,
+)
+from gradproof.symbolic.fold import plain, put_in
+from gradproof.symbolic.functions import absolute, maximum, relu, sigmoid, softplus, where
+from gradproof.symbolic.system import Equation, System
+
+
+class log1p(Function):
+    """log(1 + x)."""
+
+    is_real = True
+
+
+class expm1(Function):
+    """exp(x) − 1."""
+
+    is_real = True
+
+
+class logaddexp(Function):
+    """log(exp(x) + exp(y))."""
+
+    is_real = True
+
+
+def stabilise(system: System) -> System:
+    """The system with exponentials inlined where they are read, and every rule of this file applied."""
+    system = inline_exponentials(system)
+    infinite = possibly_infinite(system)
+    return system.with_equations(
+        equation.with_body(stable(equation.body, infinite, (axis[0] for axis in equation.axes)))
+        for equation in system.equations
+    )
+
+
+def inline_exponentials(system: System) -> System:
+    """Put helpers that are exponentials, or sums of them, where they are read: only there can they be made safe."""
+    for name in [name for group in system.groups for name in group if name in system.hidden]:
+        definition = plain(system, name)
+        if definition is None or name in system.outputs or not exponential(definition.body):
+            continue
+        system = system.with_equations(put_in(e, definition) for e in system.equations if e.name != name)
+        arrays = {key: array for key, array in system.arrays.items() if key != name}
+        system = replace(system, arrays=arrays, _cache={})
+    return system
+
+
+def exponential(expr: Expr) -> bool:
+    """Whether an expression grows like an exponential: exp(f), multiples, sums and powers of it."""
+    if isinstance(expr, exp):
+        return True
+    if isinstance(expr, Reduce):
+        return expr.op == "sum" and exponential(expr.body)
+    if isinstance(expr, Pow):
+        return exponential(expr.base)
+    if isinstance(expr, where):
+        return any(map(exponential, expr.args[1:]))
+    return isinstance(expr, (Add, Mul)) and any(map(exponential, expr.args))
+
+
+def possibly_infinite(system: System) -> frozenset[str]:
+    """The arrays that may hold −∞: inputs (a user's mask), and what is made from them by adding and choosing."""
+    found = {name for name in system.inputs if system.arrays[name].below is None and system.arrays[name].rank}
+    for group in system.groups:
+        for name in group:
+            if any(may_be_infinite(equation.body, found) for equation in system.defined[name]):
+                found.add(name)
+    return frozenset(found)
+
+
+def may_be_infinite(expr: Expr, infinite: Iterable[str]) -> bool:
+    if isinstance(expr, Access):
+        return expr.name in infinite
+    if isinstance(expr, (Add, Mul, where, maximum)):
+        return any(may_be_infinite(arg, infinite) for arg in expr.args if not isinstance(arg, Compare))
+    return isinstance(expr, log) or expr is S.NegativeInfinity
+
+
+def stable(expr: Expr, infinite: frozenset[str], scope: Iterable[Index]) -> Expr:
+    """An expression in its safe form.
+
+    >>> x = Access("x")
+    >>> stable(log(1 + exp(x)), frozenset(), [])
+    softplus(x)
+    """
+    scope = frozenset(scope) | letters(expr)
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    if isinstance(expr, Reduce):
+        body, axes = open_(expr, scope)
+        inner = scope.union(axis[0] for axis in axes)
+        return reduce_(expr.op, stable(body, infinite, inner), axes)
+    # The sums of exponentials are rewritten together with what stands around them, so they come first.
+    expr = _shift(expr, infinite, scope)
+    expr = rebuild(expr, [stable(arg, infinite, scope) for arg in expr.args]) if expr.args else expr
+    for kind, rule in RULES:
+        if isinstance(expr, kind):
+            expr = rule(expr)
+    return expr
+
+
+# ------------------------------------------------------------------------------------------------ sums of exponentials
+
+
+def _shift(expr: Expr, infinite: frozenset[str], scope: frozenset[Index]) -> Expr:
+    """Subtract the maximum in exp(f)/Σ exp(g) and in log Σ exp(g)."""
+    if isinstance(expr, log):
+        for factor in Mul.make_args(expr.args[0]):
+            if (shifted := shifted_sum(factor, infinite, scope)) is not None:
+                largest, _, total = shifted
+                rest = Mul(*(other for other in Mul.make_args(expr.args[0]) if other is not factor))
+                return largest + log(total) + (log(rest) if rest != 1 else 0)
+    if isinstance(expr, Mul):
+        power = next((f for f in expr.args if isinstance(f, exp)), None)
+        if power is None:
+            return expr
+        exponent, factors = power.args[0], []
+        for factor in expr.args:
+            base, degree = factor.as_base_exp()
+            shifted = shifted_sum(base, infinite, scope) if degree.is_Integer and degree < 0 else None
+            if shifted is not None:
+                _, offset, total = shifted
+                exponent, factor = exponent + degree * offset, total**degree
+            if factor is not power:
+                factors.append(factor)
+        return Mul(exp(exponent), *factors)
+    return expr
+
+
+def shifted_sum(expr: Expr, infinite: frozenset[str], scope: frozenset[Index]) -> tuple[Expr, Expr, Expr] | None:
+    """For Σ exp(g): the maximum of g, what is subtracted from g, and the sum that is then left."""
+    if not isinstance(expr, Reduce) or expr.op != "sum":
+        return None
+    body, axes = open_(expr, scope)
+    factors = Mul.make_args(body)
+    powers = [factor for factor in factors if isinstance(factor, exp)]
+    if len(powers) != 1 or not any(axis[0] in letters(powers[0]) for axis in axes):
+        return None
+    exponent = powers[0].args[0]
+    if any(isinstance(term, Reduce) and term.op == "max" for part in Add.make_args(exponent) for term in part.atoms(Reduce)):
+        return None  # the maximum is subtracted already
+    conditions = [factor for factor in factors if isinstance(factor, Compare)]
+    rest = Mul(*(factor for factor in factors if factor is not powers[0]))
+    if conditions:
+        exponent = where(Mul(*conditions), exponent, S.NegativeInfinity)
+    largest = reduce_("max", exponent, axes)
+    total = lambda offset: sum_(rest * exp(powers[0].args[0] - offset), axes)  # noqa: E731
+    weighted = len(conditions) + 1 < len(factors)
+    if not weighted and (conditions or may_be_infinite(exponent, infinite)):
+        finite = where(compare("<", S.NegativeInfinity, largest), largest, S.Zero)
+        return largest, finite, maximum(total(finite), S.One)
+    return largest, largest, total(largest)
+
+
+# ---------------------------------------------------------------------------------------------------- elementwise rules
+
+
+def _logarithm(expr: log) -> Expr:
+    argument = expr.args[0]
+    if isinstance(argument, sigmoid):
+        return -softplus(-argument.args[0])
+    if isinstance(argument, Add) and len(argument.args) == 2 and names(argument):
+        one, other = argument.args
+        if isinstance(one, exp) and isinstance(other, exp):
+            return logaddexp(one.args[0], other.args[0])
+        if one == 1:
+            return softplus(other.args[0]) if isinstance(other, exp) else log1p(other)
+    return expr
+
+
+def _difference(expr: Add) -> Expr:
+    """exp(f) − 1 and 1 − sigmoid(f)."""
+    for sign, number in ((1, S.NegativeOne), (-1, S.One)):
+        if number in expr.args:
+            for term in expr.args:
+                if isinstance(term, exp) and sign == 1:
+                    return expr - term + 1 + expm1(term.args[0])
+                if sign == 1 or not isinstance(-term, (exp, sigmoid)):
+                    continue
+                new = -expm1(-term.args[0] * -1) if isinstance(-term, exp) else sigmoid(-(-term).args[0])
+                return expr - term - 1 + new
+    return expr
+
+
+def _quotient(expr: Pow) -> Expr:
+    """1/(1 + exp(−f))."""
+    base = expr.base
+    if expr.exp == -1 and isinstance(base, Add) and len(base.args) == 2 and base.args[0] == 1:
+        if isinstance(base.args[1], exp) and names(base):
+            return sigmoid(-base.args[1].args[0])
+    return expr
+
+
+def _fraction(expr: Mul) -> Expr:
+    """exp(f)/(1 + exp f), where the division has become sigmoid(−f) already."""
+    for factor in expr.args:
+        if isinstance(factor, sigmoid) and exp(-factor.args[0]) in expr.args:
+            rest = [f for f in expr.args if f is not factor and f != exp(-factor.args[0])]
+            return Mul(sigmoid(-factor.args[0]), *rest)
+    return expr
+
+
+RULES: tuple[tuple[type, Callable[[Expr], Expr]], ...] = (
+    (log, _logarithm),
+    (Add, _difference),
+    (Pow, _quotient),
+    (Mul, _fraction),
+)

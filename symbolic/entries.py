@@ -1,0 +1,107 @@
+"""The index form of an expression: entries, sums over letters, deltas and conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Add, Expr, Function, Mul, Pow, S
+
+from gradproof.symbolic.contract import full_ranges
+from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters
+from gradproof.symbolic.functions import spelled
+from gradproof.symbolic.letters import Letters
+from gradproof.symbolic.matrix import signed_number
+from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed
+from gradproof.symbolic.system import System
+from gradproof.symbolic.terms import Terms, base_and_power, is_constant, name_key, quotient
+
+
+def to_entries(expr: Expr, system: System, letters_: Letters) -> Node:
+    """The node of an expression whose free letters are readable ones already."""
+    return EntryReader(system, letters_, Terms(system)).read(expr)
+
+
+@dataclass(frozen=True)
+class EntryReader:
+    """Reads expressions entry by entry; `scope` holds the letters in use."""
+
+    system: System
+    letters: Letters
+    terms: Terms
+    scope: frozenset[str] = frozenset()
+
+    def read(self, expr: Expr) -> Node:
+        if is_constant(expr) or (not accesses(expr) and not expr.has(Reduce, Compare)):
+            return signed_number(expr)
+        if isinstance(expr, Access):
+            return Name(expr.name, expr.indices)
+        if isinstance(expr, Add):
+            return self.sum(expr)
+        if isinstance(expr, Compare):
+            return self.condition(expr)
+        if isinstance(expr, Reduce) and expr.op != "sum":
+            return self.reduction(expr)
+        if isinstance(expr, Pow):
+            base, exponent = base_and_power(expr)
+            if not (exponent.is_Rational and exponent < 0):
+                return Power(self.read(base), self.read(exponent))
+        if isinstance(expr, Function):
+            return Call(spelled(expr), tuple(self.read(arg) for arg in expr.args))
+        return self.product(expr)
+
+    def condition(self, expr: Compare) -> Node:
+        left, right = expr.sides
+        if expr.op == "==" and isinstance(left, Index) and isinstance(right, Index):
+            first, second = sorted((left, right), key=str)
+            return Delta(first, second)
+        return Relation(expr.op, self.read(left), self.read(right))
+
+    def sum(self, expr: Add) -> Node:
+        number, _ = self.terms.primitive(expr)
+        if number not in (1, -1):
+            return self.product(expr)
+        terms = []
+        for term in self.terms.ordered(expr):
+            node = self.read(term)
+            minus = isinstance(node, Sum) and len(node.terms) == 1
+            terms.append((-1, negative(node)) if minus else (1, node))
+        return Sum(tuple(terms))
+
+    def product(self, expr: Expr) -> Node:
+        sign, top, bottom, factors, divisors = self.terms.split(expr)
+        nodes = sorted((self.factor(f) for f in factors), key=name_key)
+        above = [Number(top)] if top != 1 else []
+        below = [*([Number(bottom)] if bottom != 1 else []), *sorted(map(self.factor, divisors), key=name_key)]
+        long = [node for node in nodes if isinstance(node, (Sum, Big))]
+        if long and below:
+            short = [node for node in nodes if node not in long]
+            simple = [node for node in short if isinstance(node, (Name, Number)) and not getattr(node, "at", ())]
+            rest = [node for node in short if node not in simple]
+            from gradproof.symbolic.nodes import times
+
+            return signed(sign, quotient([*above, *simple], below, times([*rest, *long])))
+        return signed(sign, quotient([*above, *nodes], below, None))
+
+    def factor(self, expr: Expr) -> Node:
+        return self.reduction(expr) if isinstance(expr, Reduce) else self.read(expr)
+
+    def reduction(self, expr: Reduce) -> Node:
+        used = self.scope | {letter.name for letter in letters(expr)}
+        renamed: dict[Index, Index] = {}
+        for letter, lo, hi in expr.axes:
+            renamed[letter] = self.letters.pick(hi - lo, used)
+            used |= {renamed[letter].name}
+        axes: tuple[Axis, ...] = tuple(
+            (renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in expr.axes
+        )
+        body = expr.body.xreplace(renamed)
+        own = set(renamed.values())
+        inner = EntryReader(self.system, self.letters, self.terms, used)
+        factors = Mul.make_args(body)
+        conditions = [f for f in factors if isinstance(f, Compare) and letters(f) & own] if expr.op == "sum" else []
+        rest = Mul(*(f for f in factors if f not in conditions))
+        below = tuple((f.op, *f.sides) for f in conditions)
+        return Big(expr.op, axes, full_ranges(self.system, body, axes), below, inner.read(rest))
+
+
+ZERO = Number(S.Zero)
