@@ -64,18 +64,7 @@ def contraction_order(parts: Sequence[Part], over: frozenset[Index]) -> list[tup
     output = "".join(symbol[x] for x in known if x not in over)
     shapes = [tuple(map(typical, part.node.shape)) for part in parts]
     path, _ = opt_einsum.contract_path(f"{inputs}->{output}", *shapes, shapes=True, optimize="auto")
-    pairs: list[tuple[int, int]] = []
-    count = len(parts)
-    for group in path:
-        first, *others = sorted(group)
-        if not others:
-            continue
-        pairs.append((first, others[0]))
-        count -= 1
-        for _ in others[1:]:  # more than two at once: the result is last, the next operand has moved down
-            pairs.append((others[1] - 2 if len(others) > 1 else 0, count - 1))
-            count -= 1
-    return pairs
+    return [(min(pair), max(pair)) for pair in path]
 
 
 def typical(size: Expr) -> int:
@@ -91,8 +80,6 @@ def pair(low: Lowering, a: Part, b: Part, needed: set[Index], wanted: Sequence[I
     batch = [letter for letter in both if letter in needed]
     if not summed:
         return low.mul([a, b], wanted)
-    if id(b.node) < id(a.node):
-        pass
     key = ("contract", frozenset((id(a.node), id(b.node))), _pattern(a, b, summed))
     return _shared(low, key, a, b, batch, summed, wanted)
 

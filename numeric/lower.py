@@ -46,6 +46,7 @@ class Lowering:
         self.system = system
         self.graph = Graph()
         self.values: dict[str, Node] = {}  # the nodes of defined arrays
+        self.undefined: set[str] = set()  # arrays whose entries may be infinite or undefined
         self.loop: Any = None  # the recurrence whose body is being lowered, see recurrence.py
         self._memo: dict[Hashable, Part] = {}
         self._shared: dict[Hashable, tuple[Node, tuple[int, ...]]] = {}

@@ -200,6 +200,16 @@ class Evaluator:
                 return torch.vmap(at)(self.integers([0]))[:0]
         return torch.vmap(at)(torch.arange(low, high + 1, device=self.device))
 
+    def for_each(self, given: Mapping[str, Tensor], ranges: Mapping[str, Bounds], body: ast.expr) -> Tensor:
+        """The body for a list of index values: one leading axis for the list; none without indices."""
+
+        def at(*values: Tensor) -> Tensor:
+            here = {name: Index(ranges[name], value) for name, value in zip(given, values, strict=True)}
+            with self.having(scope={**self.scope, **here}):
+                return self.number(body)
+
+        return torch.vmap(at)(*given.values()) if given else at()
+
     def reduce(self, node: ast.Call, found: Reduction) -> Tensor:
         ranges = find_ranges(self, found.ranges, found.body)
         names = [r.name for r in found.ranges]
@@ -233,16 +243,18 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> Tensor:
         match node:
-            case ast.Constant():
+            case ast.Constant(value=int() | float()):
                 kind = torch.bool if isinstance(node.value, bool) else self.dtype
                 return torch.tensor(node.value, dtype=kind, device=self.device)
             case ast.Name():
                 return self.name(node)
             case ast.Attribute():
                 inner = self.value(node.value)
+                if node.attr == "mT" and inner.ndim < 2:
+                    self.fail(f".mT needs at least two axes, not shape {tuple(inner.shape)}", node, ShapeError)
                 if node.attr == "mT":
-                    return self.torch(node, ".mT", lambda x: x.mT, inner)
-                return inner.permute(*reversed(range(inner.ndim)))
+                    return inner.mT
+                return inner.permute(tuple(reversed(range(inner.ndim))))
             case ast.Subscript():
                 return subscript(self, node)
             case ast.UnaryOp():
@@ -259,7 +271,7 @@ class Evaluator:
             case ast.Call():
                 found = reduction(node)
                 return self.reduce(node, found) if found else self.call(node)
-        self.fail(f"{type(node).__name__} has no value of its own", node, RuleError)
+        self.fail(f"{ast.unparse(node)} is not a value to compute with", node, RuleError)
 
     def name(self, node: ast.Name) -> Tensor:
         if node.id in self.scope:

@@ -146,7 +146,7 @@ def kron(a: Tensor, b: Tensor) -> Tensor:
 
 def vec(x: Tensor) -> Tensor:
     """The columns of a matrix under each other."""
-    return x.permute(*reversed(range(x.ndim))).reshape(-1)
+    return transpose(x).reshape(-1)
 
 
 def einsum(subscripts: str, *operands: Tensor) -> Tensor:
@@ -171,6 +171,18 @@ def maximum(x: Tensor, y: Tensor) -> Tensor:
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     return torch.minimum(x, y)
+
+
+def clip(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return torch.clamp(x, low, high)
+
+
+def power(x: Tensor, y: Tensor) -> Tensor:
+    return torch.pow(x, y)
+
+
+def transpose(x: Tensor) -> Tensor:
+    return x.permute(tuple(reversed(range(x.ndim))))
 
 
 def _elementwise(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
@@ -199,6 +211,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{"tr": trace, "trace": trace, "inv": inv, "det": det, "logdet": logdet, "solve": solve},
     **{"diag": diag, "outer": outer, "dot": dot, "kron": kron, "vec": vec, "einsum": einsum},
     **{"eye": eye, "ones": ones, "zeros": zeros, "maximum": maximum, "minimum": minimum},
+    **{"clip": clip, "pow": power, "transpose": transpose},
 }
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}

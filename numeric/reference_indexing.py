@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -215,6 +216,12 @@ def _solved(ev: Evaluator, r: IndexRange, readings: list[Reading], known: Mappin
 
 # Picking
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
 
 def subscript(ev: Evaluator, node: ast.Subscript) -> Tensor:
     """`A[0, i, 1:, None, w]` with NumPy's meaning; an index in scope counts as an integer."""
@@ -250,12 +257,9 @@ def position(ev: Evaluator, node: ast.expr) -> int | Tensor:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             inner = position(ev, node.operand)
             return -inner if isinstance(node.op, ast.USub) else inner
-        case ast.BinOp(op=ast.Add()):
-            return position(ev, node.left) + position(ev, node.right)
-        case ast.BinOp(op=ast.Sub()):
-            return position(ev, node.left) - position(ev, node.right)
-        case ast.BinOp(op=ast.Mult()):
-            return position(ev, node.left) * position(ev, node.right)
+        case ast.BinOp() if type(node.op) in _ARITHMETIC:
+            left, right = position(ev, node.left), position(ev, node.right)
+            return ev.torch(node, "this index", _ARITHMETIC[type(node.op)], left, right)
     found = ev.value(node)
     if found.dtype == torch.bool:
         ev.fail("a condition as an index has no fixed size; use where(condition, a, b)", node, RuleError)
@@ -283,7 +287,7 @@ def _selected(ev: Evaluator, value: Tensor, axis: int, p: int | Tensor, item: as
         return value.select(axis, p)
     _check_inside(ev, item, size)
     if not ev.guarded:
-        return torch.index_select(value, axis, p.reshape(1)).squeeze(axis)
+        return ev.torch(item, "this index", lambda v: torch.index_select(v, axis, p.reshape(1)).squeeze(axis), value)
     picked = torch.index_select(value, axis, p.clamp(0, size - 1).reshape(1)).squeeze(axis)
     nothing = torch.where(ev.guard, torch.nan, picked) if picked.is_floating_point() else picked
     return torch.where((p >= 0) & (p < size), picked, nothing)

@@ -2,10 +2,9 @@
 
     h[0,k] = h0[k];  h[t+1,k] = tanh(sum[l](W[k,l]*h[t,l]) + x[t,k])
 
-All pieces are evaluated for all values of their indices, again and again, until nothing changes: an entry that lies d
-steps from the start is right after d rounds. That finds the values without knowing in which order they depend on each
-other. Derivatives then come from as many rounds again, started at the values found: what the first of them reads is
-constant, but no entry's chain of readings is long enough to reach it.
+First all pieces are evaluated for all values of their indices, again and again, until nothing changes: an entry that
+lies d steps from the start is right after d rounds. That needs no knowledge of which entry reads which, and finds every
+entry's d. Then the entries are computed once more, in the order of their d, and torch records that for derivatives.
 """
 
 from __future__ import annotations
@@ -36,6 +35,10 @@ class Part:
     entries: tuple[range, ...]
     fixed: tuple[bool, ...]  # axes where a number stands
 
+    @property
+    def name(self) -> str:
+        return self.statement.name or ""
+
 
 def run_recurrence(ev: Evaluator, statements: Sequence[Statement], pieced: frozenset[str]) -> None:
     """Evaluate statements of which some define an array in pieces; the arrays are in `ev.names` afterwards."""
@@ -52,9 +55,10 @@ def run_recurrence(ev: Evaluator, statements: Sequence[Statement], pieced: froze
         _allocate(ev, [part for part in parts if part.statement.name == name])
     ev.pending -= pieced
     with torch.no_grad():
-        rounds = _settle(ev, parts)
-    for _ in range(rounds):
-        _round(ev, parts)
+        steps = _settle(ev, parts)
+    for step in range(1, max(int(found.max()) for found in steps.values()) + 1):
+        for part in parts:
+            _compute(ev, part, steps[part.name] == step)
 
 
 def _mentions(node: ast.expr, names: frozenset[str]) -> bool:
@@ -82,6 +86,8 @@ def _part(ev: Evaluator, statement: Statement) -> Part:
 
 def _letter(ev: Evaluator, place: ast.expr, statement: Statement) -> str:
     """The index in t+1 or 2+t or t; none in a number."""
+    if isinstance(place, ast.Name):
+        return place.id
     found = {part.id for part in ast.walk(place) if isinstance(part, ast.Name)} - ev.sizes.keys()
     letter = min(found, default="")
     at = [bounds(ev, place, {letter: (t, t)}) for t in (0, 1)]
@@ -94,7 +100,6 @@ def _letter(ev: Evaluator, place: ast.expr, statement: Statement) -> str:
 def _allocate(ev: Evaluator, parts: Sequence[Part]) -> None:
     """An array of the shape that its pieces cover together, each entry once."""
     statement = parts[0].statement
-    assert statement.name is not None
     ranks = {len(part.entries) for part in parts}
     if len(ranks) > 1:
         raise ShapeError("the pieces have different numbers of indices", ev.text, statement.start, statement.end)
@@ -105,9 +110,9 @@ def _allocate(ev: Evaluator, parts: Sequence[Part]) -> None:
     if (times != 1).any():
         place = tuple((times != 1).nonzero()[0].tolist())
         what = "twice" if times[place] else "nowhere"
-        message = f"the entry {place} of {statement.name} is defined {what}"
+        message = f"the entry {place} of {parts[0].name} is defined {what}"
         raise ShapeError(message, ev.text, statement.start, statement.end)
-    ev.names[statement.name] = torch.full(shape, torch.nan, dtype=ev.dtype, device=ev.device)
+    ev.names[parts[0].name] = torch.full(shape, torch.nan, dtype=ev.dtype, device=ev.device)
 
 
 def _grid(part: Part, like: Tensor) -> tuple[Tensor, ...]:
@@ -119,28 +124,53 @@ def _grid(part: Part, like: Tensor) -> tuple[Tensor, ...]:
     )
 
 
-def _round(ev: Evaluator, parts: Sequence[Part]) -> None:
-    """Evaluate every part once."""
-    for part in parts:
-        name = part.statement.name
-        assert name is not None
-        values = ev.over(part.names, part.ranges, part.statement.value)
-        if values.ndim != len(part.names):
-            ev.fail(f"an entry of {name} is a number, not an array", part.statement.value, ShapeError)
-        for axis, fixed in enumerate(part.fixed):
-            values = values.unsqueeze(axis) if fixed else values
-        ev.names[name] = ev.names[name].index_put(_grid(part, values), values)
+def _compute(ev: Evaluator, part: Part, wanted: Tensor) -> None:
+    """Evaluate a part for those of its entries that are wanted."""
+    chosen = wanted[_grid(part, wanted)].nonzero(as_tuple=True)
+    if not len(chosen[0]):
+        return
+    letters = [axis for axis, fixed in enumerate(part.fixed) if not fixed]
+    starts = [part.ranges[name][0] for name in part.names]
+    given = {name: chosen[axis] + low for name, axis, low in zip(part.names, letters, starts, strict=True)}
+    values = ev.for_each(given, part.ranges, part.statement.value)
+    if values.ndim != (1 if letters else 0):
+        ev.fail(f"an entry of {part.name} is a number, not an array", part.statement.value, ShapeError)
+    places = tuple(found + entries.start for found, entries in zip(chosen, part.entries, strict=True))
+    ev.names[part.name] = ev.names[part.name].index_put(places, values)
 
 
-def _settle(ev: Evaluator, parts: Sequence[Part]) -> int:
-    """Rounds until nothing changes; their number."""
-    names = sorted({part.statement.name for part in parts if part.statement.name})
-    limit = sum(ev.names[name].numel() for name in names) + 1
-    for count in range(1, limit + 1):
-        before = [ev.names[name] for name in names]
-        _round(ev, parts)
-        if all(torch.equal(old.nan_to_num(), ev.names[n].nan_to_num()) and torch.equal(old.isnan(), ev.names[n].isnan())
-               for old, n in zip(before, names, strict=True)):  # fmt: skip
-            return count
-    message = f"{', '.join(names)}: an entry depends on itself"
-    raise ExpressionError(message, ev.text, parts[0].statement.start, parts[0].statement.end)
+def _settle(ev: Evaluator, parts: Sequence[Part]) -> dict[str, Tensor]:
+    """Find all values, and how many steps from the start each lies.
+
+    What is then not a number must be so from any other start too, else it depends on itself.
+    """
+    steps = _rounds(ev, parts)
+    found = {name: ev.names[name] for name in steps}
+    if any(value.isnan().any() for value in found.values()):
+        ev.names |= {name: torch.zeros_like(value) for name, value in found.items()}
+        if not _rounds(ev, parts) or not all(_same(value, ev.names[name]).all() for name, value in found.items()):
+            steps = {}
+    if not steps:
+        message = f"{', '.join(sorted({part.name for part in parts}))}: an entry depends on itself"
+        raise ExpressionError(message, ev.text, parts[0].statement.start, parts[0].statement.end)
+    return steps
+
+
+def _rounds(ev: Evaluator, parts: Sequence[Part]) -> dict[str, Tensor]:
+    """Evaluate all parts until nothing changes: the round in which each entry changed last; empty if it never ends."""
+    arrays = {part.name: ev.names[part.name] for part in parts}
+    everything = {name: torch.ones_like(value, dtype=torch.bool) for name, value in arrays.items()}
+    steps = {name: torch.ones_like(value, dtype=torch.long) for name, value in arrays.items()}
+    for count in range(1, sum(value.numel() for value in arrays.values()) + 2):
+        before = {name: ev.names[name] for name in arrays}
+        for part in parts:
+            _compute(ev, part, everything[part.name])
+        changed = {name: ~_same(value, ev.names[name]) for name, value in before.items()}
+        if not any(where.any() for where in changed.values()):
+            return steps
+        steps = {name: torch.where(changed[name], count, step) for name, step in steps.items()}
+    return {}
+
+
+def _same(a: Tensor, b: Tensor) -> Tensor:
+    return (a == b) | (a.isnan() & b.isnan())

@@ -13,7 +13,7 @@ from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.expr import Access, Axis, Index, Size, letters, nonnegative
 from gradproof.symbolic.syntax import Declaration
 from gradproof.symbolic.system import Array, Equation, System, out_letters
-from gradproof.symbolic.values import Value
+from gradproof.symbolic.values import ShapeMismatch, Value
 from gradproof.symbolic.whitelist import place
 
 
@@ -149,17 +149,35 @@ class Builder:
         shown: tuple[str, tuple[Expr, ...]] | None = None,
         latex: str = "",
     ) -> Value:
-        """Add the equation `name = value` and return the array as a value."""
-        outs = out_letters(value.rank)
-        array = Array(name, value.sizes, latex=latex)
+        """Add the equation `name = value` and return the array as a value.
+
+        Inside sum[t](…) the value may read t: the array then gets a leading axis for it, and the entry at t is returned.
+        """
+        outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
+        outs = out_letters(len(outer) + value.rank)
+        array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex)
         self.arrays[name] = array
-        renamed = dict(zip(value.letters, outs, strict=True))
+        renamed: dict[Index, Expr] = dict(zip(value.letters, outs[len(outer) :], strict=True))
+        renamed |= {axis[0]: out + axis[1] for axis, out in zip(outer, outs, strict=False)}
         if shown is not None:
             shown = (shown[0], tuple(arg.xreplace(renamed) for arg in shown[1]))
-        self.equations.append(Equation(name, outs, array.axes(outs), value.at(*outs), shown))
+        self.equations.append(Equation(name, outs, array.axes(outs), value.expr.xreplace(renamed), shown))
         if hidden:
             self.hidden.add(name)
-        return self.array_value(name)
+        whole = self.array_value(name)
+        at = dict(zip(whole.letters, (letter - lo for letter, lo, _ in outer), strict=False))
+        return Value(whole.expr.xreplace(at), whole.letters[len(outer) :], whole.sizes[len(outer) :])
+
+    def range_of(self, letter: Index) -> Axis:
+        """The range of an index of an enclosing sum, where it is known and does not depend on another index.
+
+        Raises ShapeMismatch where it is not.
+        """
+        found = next((e for frame in self.frames for e in frame.values() if e.index == letter and e.known), None)
+        if found is None or letters(found.lower) | letters(found.upper):
+            shown = str(letter).split("~")[0]
+            raise ShapeMismatch(f"this needs the range of {shown} here; give it as {shown}=0:n, or name the value: S[{shown}] = …")
+        return found.axis
 
     def array_value(self, name: str) -> Value:
         array = self.arrays[name]
@@ -169,7 +187,8 @@ class Builder:
     def named(self, value: Value, wanted: str) -> Value:
         """The value itself if it is an entry of an array, otherwise an array defined as it."""
         plain = isinstance(value.expr, Access) and value.expr.indices == value.letters
-        if plain or letters(value.expr) - set(value.letters):
+        inside = isinstance(value.expr, Access) and not set(value.letters) >= letters(value.expr)
+        if plain or inside:
             return value
         preferred, self.preferred = self.preferred, None
         found = self.define(self.name_for(wanted), value)

@@ -21,6 +21,7 @@ from gradproof.symbolic.expr import (
     Access,
     Axis,
     Compare,
+    Implicit,
     Index,
     Reduce,
     compare,
@@ -34,6 +35,8 @@ from gradproof.symbolic.expr import (
     sum_,
 )
 from gradproof.symbolic.functions import where
+from gradproof.symbolic.implicit import held, named
+from gradproof.symbolic.radix import split_digits
 from gradproof.symbolic.system import Array, Equation, System, out_letters
 
 
@@ -67,6 +70,11 @@ def partials(expr: Expr, active: frozenset[str], scope: frozenset[Index]) -> lis
         if isinstance(node, Access):
             found.append(Partial(node, slope, ()))
             continue
+        if isinstance(node, Implicit):
+            residual, weight, row = held(node, scope)
+            for inner in partials(residual, active, scope | {row[0]}):
+                found.append(Partial(inner.access, slope * weight * inner.slope, (row, *inner.axes)))
+            continue
         body, axes = open_(node, scope)
         inner_scope = scope.union(letter for letter, _, _ in axes)
         weight = slope * _share(node, body, axes, inner_scope)
@@ -76,12 +84,12 @@ def partials(expr: Expr, active: frozenset[str], scope: frozenset[Index]) -> lis
 
 
 def _outermost(expr: Expr) -> list[Expr]:
-    """The accesses and reductions of an expression that lie in no other one."""
+    """The accesses, reductions and implicit values of an expression that lie in no other one."""
     found: dict[Expr, None] = {}
     stack = [expr]
     while stack:
         node = stack.pop()
-        if isinstance(node, (Access, Reduce)):
+        if isinstance(node, (Access, Implicit, Reduce)):
             found[node] = None
         else:
             stack.extend(reversed(node.args))
@@ -115,12 +123,14 @@ def dot(name: str) -> str:
     return f"{name}_dot"
 
 
-def reuse(equation: Equation, slope: Expr) -> Expr:
+def reuse(system: System, equation: Equation, slope: Expr) -> Expr:
     """Write a derivative with the value already computed: tanh(z) becomes h, √(v+ε) becomes s.
 
-    For a power Y = base^q every power of the base is one of Y.
+    For a power Y = base^q every power of the base is one of Y; for an inverse or determinant see `implicit.py`.
     """
     body, target = equation.body, equation.target
+    if isinstance(body, Implicit):
+        return named(system, slope, body.matrix)
     if isinstance(body, (Access, Integer)) or not names(body):
         return slope
     slope = slope.xreplace({body: target})
@@ -144,6 +154,9 @@ def solve_deltas(
     """
     factors, axes, prefer, solved = list(factors), list(axes), frozenset(prefer), False
     while True:
+        if len(axes) > 1:
+            known = [*outer, *axes]
+            factors = [piece for factor in factors for piece in split_digits(factor, known)]
         choices = [
             (len(options), position, options)
             for position, factor in enumerate(factors)
@@ -152,17 +165,25 @@ def solve_deltas(
         if not choices:
             return factors, axes, solved
         _, position, options = min(choices, key=lambda choice: choice[:2])
-        letter, solution = next((o for o in options if o[0] in prefer), options[-1])
-        _, lo, hi = next(axis for axis in axes if axis[0] == letter)
-        axes = [axis for axis in axes if axis[0] != letter]
-        known = [*outer, *axes]
-        guards = [] if nonnegative(solution - lo, known) else [compare("<=", lo, solution)]
-        guards += [] if nonnegative(hi - 1 - solution, known) else [compare("<", solution, hi)]
+        found = [(letter, solution, *_guarded(letter, solution, axes, outer)) for letter, solution in reversed(options)]
+        letter, solution, guards, axes = min(found, key=lambda f: (len(f[2]), f[0] not in prefer))
         rest = factors[:position] + factors[position + 1 :]
         mapping = {letter: solution}
         factors = [piece for factor in rest for piece in Mul.make_args(factor.xreplace(mapping))] + guards
         axes = [(other, lo.xreplace(mapping), hi.xreplace(mapping)) for other, lo, hi in axes]
         solved = True
+
+
+def _guarded(
+    letter: Index, solution: Expr, axes: Sequence[Axis], outer: Sequence[Axis]
+) -> tuple[list[Expr], list[Axis]]:
+    """The conditions that keep a solution inside the letter's range, where they are not known to hold; the other axes."""
+    _, lo, hi = next(axis for axis in axes if axis[0] == letter)
+    rest = [axis for axis in axes if axis[0] != letter]
+    known = [*outer, *rest]
+    guards = [] if nonnegative(solution - lo, known) else [compare("<=", lo, solution)]
+    guards += [] if nonnegative(hi - 1 - solution, known) else [compare("<", solution, hi)]
+    return guards, rest
 
 
 def _solvable(factor: Compare, axes: Sequence[Axis]) -> list[tuple[Index, Expr]]:
@@ -196,8 +217,12 @@ def adjoint(system: System, wrt: Sequence[str], cotangent: str | None = None) ->
             for name, term in _contributions(system, equation, active):
                 contributions[name].append(term)
     arrays, equations = [], []
+    if cotangent == bar(output) and len(contributions.get(output, ())) > 1:
+        raise GradproofError(f"{output} is read again: call its cotangent G, since {cotangent} is its whole adjoint")
     for name in _reverse_order(system, active):
         array = system.arrays[name]
+        if bar(name) == cotangent:
+            continue  # it is given
         arrays.append(Array(bar(name), array.shape, array.origin))
         equations.append(whole(arrays[-1], Add(*contributions[name])))
     given = [Array(cotangent, system.arrays[output].shape)] if cotangent and cotangent not in system.arrays else []
@@ -257,7 +282,7 @@ def _contributions(system: System, equation: Equation, active: frozenset[str]) -
         array = system.arrays[partial.access.name]
         outs = out_letters(array.rank)
         target = array.axes(outs)
-        slope = reuse(equation, partial.slope)
+        slope = reuse(system, equation, partial.slope)
         term = (cotangent * slope).xreplace(renamed)
         deltas = [
             delta(out, index.xreplace(renamed)) for out, index in zip(outs, partial.access.indices, strict=True)
@@ -282,7 +307,7 @@ def tangent(system: System, wrt: Sequence[str]) -> System:
             arrays.append(_renamed(system.arrays[equation.name], dot(equation.name)))
         scope = letters(equation.body).union(letter for letter, _, _ in equation.axes)
         terms = [
-            sum_(reuse(equation, p.slope) * Access(dot(p.access.name), *p.access.indices), p.axes)
+            sum_(reuse(system, equation, p.slope) * Access(dot(p.access.name), *p.access.indices), p.axes)
             for p in partials(equation.body, active, scope)
         ]
         equations.append(Equation(dot(equation.name), equation.place, equation.axes, Add(*terms)))

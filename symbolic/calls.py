@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import Expr, S
 
-from gradproof.symbolic import composites, values
+from gradproof.symbolic import composites, linear, values
 from gradproof.symbolic.builder import Builder
 from gradproof.symbolic.expr import delta
 from gradproof.symbolic.functions import UNARY, gelu_tanh, maximum, where
@@ -115,6 +115,11 @@ CALLS: dict[str, Call] = {
     "kron": Call(lambda b, x, y: values.kron(x, y, b.new), 2),
     "vec": Call(_vec),
     "transpose": Call(lambda b, a: a.T),
+    "inv": Call(linear.inverse),
+    "det": Call(linear.determinant),
+    "logdet": Call(linear.log_determinant),
+    "solve": Call(linear.solve, 2),
+    "matrix_power": Call(linear.matrix_power, 1, ("exponent",)),
     "einsum": Call(lambda b, *arrays, spec="": values.einsum(str(spec), arrays, b.new), None, (), True),
     "eye": Call(_eye, None),
     "ones": _filled(1),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sympy import Add, Expr, Integer, Mul, Pow
 
-from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters, reduce_
+from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, delta, letters, reduce_
 from gradproof.symbolic.nodes import (
     Big,
     Call,
@@ -22,8 +22,7 @@ from gradproof.symbolic.nodes import (
     Number,
     Power,
     Sum,
-    Transpose,
-    signed,
+    Times,
     times,
     transpose,
     transposes,
@@ -49,6 +48,8 @@ def opened(reader: MatrixReader, expr: Reduce) -> tuple[Expr, list[Axis]]:
 def contracted(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
     """The node of a sum whose free letters are `axes`."""
     body, bound = opened(reader, expr)
+    if not axes and len(bound) == 1 and (found := _trace(reader, body, bound[0][0])) is not None:
+        return found
     return _sum(reader, body, bound, axes)
 
 
@@ -69,10 +70,39 @@ def _sum(reader: MatrixReader, body: Expr, bound: list[Axis], axes: Axes) -> Nod
     return Graph(reader, factors, [letter for letter, _, _ in bound], axes).result()
 
 
+def _trace(reader: MatrixReader, body: Expr, letter: Index) -> Node | None:
+    """Σ_k of a linear expression of diagonal entries, Σ_k (1 − A_kk) = tr(I − A); None for anything else."""
+    other = Index(letter.name + "r")
+    reader.ranges[other] = reader.ranges[letter]
+    terms = []
+    for term in Add.make_args(body):
+        places = [(a, k) for a in accesses(term) for k, index in enumerate(a.indices) if index == letter]
+        if not places and letter not in letters(term):
+            terms.append(term * delta(letter, other))
+            continue
+        if len(places) != 2 or not _linear(term, letter):
+            return None
+        access, place = places[1]
+        moved = Access(access.name, *(other if k == place else index for k, index in enumerate(access.indices)))
+        turned = term.xreplace({access: moved})
+        terms.append(turned)
+    if not any(accesses(term) for term in terms):
+        return None
+    return Call("tr", (reader.oriented(Add(*terms), (letter, other)),))
+
+
+def _linear(term: Expr, letter: Index) -> bool:
+    """Whether the entries with a letter stand in a plain product, possibly under a sum."""
+    inside = [f for f in Mul.make_args(term) if letter in letters(f)]
+    if len(inside) == 1 and isinstance(inside[0], Reduce) and inside[0].op == "sum":
+        return _linear(inside[0].body, letter)
+    return all(isinstance(factor, Access) for factor in inside)
+
+
 def _split_sum(reader: MatrixReader, body: Expr, bound: list[Axis], axes: Axes) -> tuple[int, Node]:
     """One term of a sum that is taken apart; a letter that it does not read gives its size."""
     number, rest = reader.terms.primitive(reduce_("sum", body, bound))
-    return (1 if number > 0 else -1), reader.broadcast(abs(number) * rest, axes)
+    return (1 if number.p > 0 else -1), reader.broadcast(abs(number) * rest, axes)
 
 
 def _to_keep(reader: MatrixReader, body: Expr, factors: Sequence[Expr], bound: list[Axis]) -> list[Axis]:
@@ -285,6 +315,8 @@ def total(vectors: list[Node]) -> Node:
         x, y = vectors
         if x == y:
             return Power(Norm(x), TWO)
+        if not any(isinstance(node, (Name, Times)) for node in vectors):
+            return Call("sum", (hadamard(vectors),))
         choices = [times([transpose(x), y]), times([transpose(y), x])]
         return min(choices, key=lambda node: (transposes(node), str(node)))
     return Call("sum", (hadamard(vectors),))

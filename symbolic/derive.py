@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
-from sympy import Expr, Mul
+from sympy import Expr
 
 from gradproof.symbolic import latex, text
 from gradproof.symbolic.calculus import adjoint, bar
-from gradproof.symbolic.checks import adjoint_holds, same_values
-from gradproof.symbolic.errors import ExpressionError, GradproofError, UnknownNameError
-from gradproof.symbolic.expr import Access, delta, map_accesses, names
+from gradproof.symbolic.checks import adjoint_holds, same_values, tangents_hold
+from gradproof.symbolic.errors import ExpressionError, UnknownNameError
+from gradproof.symbolic.evaluate import Point, Value
+from gradproof.symbolic.expr import Access, names, sum_
 from gradproof.symbolic.fold import (
     Facts,
     facts,
@@ -31,7 +32,7 @@ from gradproof.symbolic.fold import (
 from gradproof.symbolic.language import build
 from gradproof.symbolic.rules import reason
 from gradproof.symbolic.syntax import Declaration, Program, parse
-from gradproof.symbolic.system import Array, Equation, System, out_letters
+from gradproof.symbolic.system import Equation, System, out_letters
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,33 @@ class Derivation:
     cotangent: str | None
     gradients: Mapping[str, Gradient]
     steps: tuple[Step, ...] = field(repr=False)
+    listed: tuple[str, ...] = ()  # derived arrays that are printed among the results, in this order
+    letters: Mapping[str, str] = field(default_factory=dict)
+    form: str = "matrix"
 
     @cached_property
     def definitions(self) -> tuple[Equation, ...]:
-        """The equations behind the names that the gradients use, in reading order, helpers put in."""
-        used = self.system.needed([gradient.equation.name for gradient in self.gradients.values()])
-        results = {gradient.equation.name for gradient in self.gradients.values()}
+        """The equations behind the names that the results use, in reading order, helpers put in."""
+        results = [equation.name for equation in self.results]
+        used = self.system.needed(results)
         return tuple(e for e in shown_equations(used, self.forward.defined) if e.name not in results)
+
+    @property
+    def results(self) -> tuple[Equation, ...]:
+        """What was asked for, in the order in which it is printed."""
+        wanted = self.listed or tuple(gradient.equation.name for gradient in self.gradients.values())
+        return tuple(equation for name in wanted for equation in self.system.defined[name])
+
+    def line(self, equation: Equation, form: str | None = None) -> str:
+        return text.equation_text(equation, self.system, form or self.form, self.letters)
+
+    def lines(self, form: str | None = None) -> list[str]:
+        """Definitions and results, one line each."""
+        return [self.line(equation, form) for equation in (*self.definitions, *self.results)]
+
+    def latex(self, form: str | None = None) -> str:
+        """Definitions and results as one `aligned` block."""
+        return latex.system_latex([*self.definitions, *self.results], self.system, form or self.form, self.letters)
 
     @property
     def value(self) -> str:
@@ -108,16 +129,11 @@ class Derivation:
         (equation, *_) = self.forward.defined[self.output]
         return text.equation_text(equation, self.forward, "matrix")
 
-    @property
-    def results(self) -> tuple[Equation, ...]:
-        return tuple(gradient.equation for gradient in self.gradients.values())
-
     def __str__(self) -> str:
-        lines = [text.equation_text(e, self.system, "matrix") for e in self.definitions]
-        return "\n".join([*lines, *(text.equation_text(e, self.system, "matrix") for e in self.results)])
+        return "\n".join(self.lines())
 
     def _repr_latex_(self) -> str:
-        return f"$${latex.system_latex([*self.definitions, *self.results], self.system, 'matrix')}$$"
+        return f"$${self.latex()}$$"
 
 
 def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
@@ -177,9 +193,9 @@ def derive_system(
     lang: str = "en",
 ) -> Derivation:
     """`derive` for a system that is built already."""
-    variables = _variables(system, wrt, program.text)
+    variables = chosen_variables(system, wrt)
     (output,) = system.outputs
-    cotangent = _cotangent(system, output, cotangent, program.text)
+    cotangent = _cotangent(system, output, cotangent)
     log = Log(lang)
     log.forward(system)
     raw = adjoint(system, variables, cotangent)
@@ -190,7 +206,8 @@ def derive_system(
     return Derivation(program.text, program, system, folded, output, variables, cotangent, gradients, tuple(log.steps))
 
 
-def _variables(system: System, wrt: str | Sequence[str] | None, source: str) -> tuple[str, ...]:
+def chosen_variables(system: System, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The inputs that `wrt` names; all that can be differentiated by, if it names none."""
     possible = [name for name in system.inputs if system.arrays[name].below is None]
     if wrt is None:
         return tuple(possible)
@@ -207,7 +224,7 @@ def _variables(system: System, wrt: str | Sequence[str] | None, source: str) -> 
     return tuple(wanted)
 
 
-def _cotangent(system: System, output: str, cotangent: str | None, source: str) -> str | None:
+def _cotangent(system: System, output: str, cotangent: str | None) -> str | None:
     array = system.arrays[output]
     if not array.rank:
         if cotangent is not None:
@@ -219,10 +236,10 @@ def _cotangent(system: System, output: str, cotangent: str | None, source: str) 
             f"the expression is no scalar, its shape is ({shape}): name a cotangent of this shape for the adjoint"
             " (--cotangent G), or ask for the Jacobian (--jacobian)"
         )
-    if cotangent in system.arrays and cotangent not in system.inputs:
+    if cotangent in system.arrays or cotangent in map(str, system.sizes):
         raise ExpressionError(f"the cotangent's name {cotangent} is taken; choose another")
-    if cotangent in system.arrays and system.arrays[cotangent].shape != array.shape:
-        raise ExpressionError(f"the cotangent {cotangent} must have the shape of the expression")
+    if not cotangent.isidentifier():
+        raise ExpressionError(f"a cotangent is called by a name, not {cotangent!r}")
     return cotangent
 
 
@@ -247,13 +264,40 @@ class Log:
             readers = [e for e in forward.equations if source in names(e.body) and bar(e.name) in names(equation.body)]
             rule = "chain rule" if readers else "cotangent" if source == output else "no dependence"
             checked = adjoint_holds(raw, output, cotangent, source)
-            shown = ", ".join(dict.fromkeys(text.name_text(e.name) for e in readers))
-            self.add(rule, readers, [equation], checked, raw, name=text.name_text(source), readers=shown)
+            shown = ", ".join(dict.fromkeys(text.plain_name(e.name)[0] for e in readers))
+            self.add(rule, readers, [equation], checked, raw, name=text.plain_name(source)[0], readers=shown)
 
-    def fold(self, system: System, derived: Sequence[str], keep: Iterable[str], results: Sequence[str]) -> System:
+    def tangents(
+        self, raw: System, forward: System, derived: Sequence[str], output: str, directions: Mapping[str, str]
+    ) -> None:
+        """One step for the tangent of every array; all are checked together along the given directions."""
+        sources = {name.removesuffix("_dot"): name for name in derived}
+        predicted = {source: partial(_entry, name) for source, name in sources.items()}
+        checked = tangents_hold(raw, directions, predicted)
+        for source, name in sources.items():
+            words = text.plain_name(source)[0]
+            self.add("tangent", forward.defined[source], raw.defined[name], checked, raw, name=words)
+
+    def propagations(self, raw: System, new: System, names_new: Mapping[str, str], variable: str) -> None:
+        """The tangents with one unit direction along each further axis."""
+        seed = f"{variable}_dot"
+        both = new.extended([raw.arrays[seed]], (), new.outputs)
+        predicted = {old.removesuffix("_dot"): partial(_along, name, seed) for old, name in names_new.items()}
+        checked = tangents_hold(both, {variable: seed}, predicted)
+        equations = [e for name in names_new.values() for e in new.defined.get(name, ())]
+        self.add("tangent", (), equations, checked, new, name=text.plain_name(variable)[0])
+
+    def fold(
+        self,
+        system: System,
+        derived: Sequence[str],
+        keep: Iterable[str],
+        results: Sequence[str],
+        absorb: Iterable[str] = (),
+    ) -> System:
         """Bring the derived equations into textbook form, a step for every move that changes something."""
-        known = facts(system)
-        helpers = {bar(name) for name in system.hidden}
+        known = facts(system, derived)
+        helpers = {bar(name) for name in system.hidden} | set(absorb)
         moves = (
             ("kept names", lambda s: rewrite(s, derived), {}),
             ("simplify with facts" if known else "simplify", lambda s: normalised(s, derived, known), known),
@@ -278,10 +322,17 @@ class Log:
         return new
 
 
+def _entry(name: str, point: Point, index: tuple[int, ...]) -> Value:
+    return point.entry(name, index)
+
+
+def _along(name: str, seed: str, point: Point, index: tuple[int, ...]) -> Value:
+    """The entry of a Jacobian contracted with the direction."""
+    return sum(point.entry(name, (*index, *j)) * point.entry(seed, j) for j in point.indices(seed))
+
+
 def fact_text(system: System, fact: tuple[str, int], value: Expr) -> str:
     """Σ_j P_ij = 1."""
-    from gradproof.symbolic.expr import sum_
-
     name, position = fact
     array = system.arrays[name]
     outs = out_letters(array.rank)
@@ -289,29 +340,3 @@ def fact_text(system: System, fact: tuple[str, int], value: Expr) -> str:
     left = [letter for k, letter in enumerate(outs) if k != position]
     side = [text.expression_text(part, left, system, "index") for part in (total, value)]
     return " = ".join(side)
-
-
-def jacobian(derivation: Derivation, name: str) -> Equation:
-    """∂output/∂name as one equation J[output indices, variable indices], from the adjoint with a unit cotangent."""
-    system, output = derivation.system, derivation.output
-    rank, size = system.arrays[output].rank, system.arrays[name].rank
-    outs = out_letters(rank + size)
-    rows, columns = outs[:rank], outs[rank:]
-    equation = derivation.gradients[name].equation
-    for adjoint_name in [e.name for e in reversed(system.equations) if e.name not in derivation.forward.defined]:
-        definition = plain(system, adjoint_name)
-        if definition is not None and adjoint_name in names(equation.body):
-            equation = put_in(equation, definition)
-    body = equation.body.xreplace(dict(zip(equation.place, columns, strict=True)))
-
-    def unit(access: Access) -> Expr:
-        return Mul(*(delta(row, index) for row, index in zip(rows, access.indices, strict=True)))
-
-    if derivation.cotangent is not None:
-        body = map_accesses(body, unit, [derivation.cotangent], outs)
-    shape = (*system.arrays[output].shape, *system.arrays[name].shape)
-    array = Array(f"J_{name}", shape)
-    axes = array.axes(outs)
-    if derivation.system.recurrent(bar(name)) if bar(name) in derivation.system.defined else False:
-        raise GradproofError("the Jacobian of a recurrence has no closed form; derive its step's Jacobian")
-    return Equation(array.name, outs, axes, normalise(body, axes, facts(system)))

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Function, Mul, Pow, S
+from sympy import Add, Expr, Function, Mul, Pow
 
 from gradproof.symbolic.contract import full_ranges
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters
 from gradproof.symbolic.functions import spelled
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.matrix import signed_number
-from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed
+from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed, times
 from gradproof.symbolic.system import System
 from gradproof.symbolic.terms import Terms, base_and_power, is_constant, name_key, quotient
 
 
-def to_entries(expr: Expr, system: System, letters_: Letters) -> Node:
-    """The node of an expression whose free letters are readable ones already."""
-    return EntryReader(system, letters_, Terms(system)).read(expr)
+def to_entries(expr: Expr, outs: Sequence[Index], system: System, letters_: Letters) -> Node:
+    """The node of an expression whose free letters are readable ones already, those of the left side `outs`."""
+    scope = frozenset(letter.name for letter in outs)
+    return EntryReader(system, letters_, Terms(system), tuple(outs), scope).read(expr)
 
 
 @dataclass(frozen=True)
 class EntryReader:
-    """Reads expressions entry by entry; `scope` holds the letters in use."""
+    """Reads expressions entry by entry; `outs` are the letters of the left side, `scope` holds all letters in use."""
 
     system: System
     letters: Letters
     terms: Terms
-    scope: frozenset[str] = frozenset()
+    outs: tuple[Index, ...]
+    scope: frozenset[str]
+    bound: tuple[Index, ...] = ()  # of the sum whose body is read
 
     def read(self, expr: Expr) -> Node:
         if is_constant(expr) or (not accesses(expr) and not expr.has(Reduce, Compare)):
@@ -69,7 +73,7 @@ class EntryReader:
 
     def product(self, expr: Expr) -> Node:
         sign, top, bottom, factors, divisors = self.terms.split(expr)
-        nodes = sorted((self.factor(f) for f in factors), key=name_key)
+        nodes = self.chained(sorted((self.factor(f) for f in factors), key=name_key))
         above = [Number(top)] if top != 1 else []
         below = [*([Number(bottom)] if bottom != 1 else []), *sorted(map(self.factor, divisors), key=name_key)]
         long = [node for node in nodes if isinstance(node, (Sum, Big))]
@@ -77,10 +81,26 @@ class EntryReader:
             short = [node for node in nodes if node not in long]
             simple = [node for node in short if isinstance(node, (Name, Number)) and not getattr(node, "at", ())]
             rest = [node for node in short if node not in simple]
-            from gradproof.symbolic.nodes import times
-
             return signed(sign, quotient([*above, *simple], below, times([*rest, *long])))
         return signed(sign, quotient([*above, *nodes], below, None))
+
+    def chained(self, nodes: list[Node]) -> list[Node]:
+        """Entries in the order of a matrix product that leads away from the left side: S_ik K_kj for ij."""
+        entries = [node for node in nodes if isinstance(node, Name) and node.at]
+        if len(entries) < 2:
+            return nodes
+        ordered: list[Node] = []
+        seen = [str(letter) for letter in self.outs]
+        left = list(entries)
+        while left:
+            found = next((node for letter in seen for node in left if letter in map(str, node.at)), left[0])
+            left.remove(found)
+            ordered.append(found)
+            new = [str(index) for index in found.at if str(index) not in seen]
+            seen = [*new, *seen]
+        place = nodes.index(entries[0])
+        others = [node for node in nodes if node not in entries]
+        return [*others[:place], *ordered, *others[place:]]
 
     def factor(self, expr: Expr) -> Node:
         return self.reduction(expr) if isinstance(expr, Reduce) else self.read(expr)
@@ -95,13 +115,12 @@ class EntryReader:
             (renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in expr.axes
         )
         body = expr.body.xreplace(renamed)
-        own = set(renamed.values())
-        inner = EntryReader(self.system, self.letters, self.terms, used)
+        own = tuple(renamed.values())
+        outs = (*self.bound, *self.outs)
+        inner = EntryReader(self.system, self.letters, self.terms, outs, frozenset(used), own)
         factors = Mul.make_args(body)
-        conditions = [f for f in factors if isinstance(f, Compare) and letters(f) & own] if expr.op == "sum" else []
+        conditions = [f for f in factors if isinstance(f, Compare) and not letters(f).isdisjoint(own)] if expr.op == "sum" else []
         rest = Mul(*(f for f in factors if f not in conditions))
         below = tuple((f.op, *f.sides) for f in conditions)
         return Big(expr.op, axes, full_ranges(self.system, body, axes), below, inner.read(rest))
 
-
-ZERO = Number(S.Zero)

@@ -16,8 +16,9 @@ import mpmath
 from sympy import Add, E, Expr, Function, Integer, Mul, Pow, Rational, Symbol, nan, oo, pi, zoo
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Compare, Index, Reduce
+from gradproof.symbolic.expr import Access, Compare, Implicit, Index, Reduce
 from gradproof.symbolic.functions import ELEMENTWISE, maximum, spelled, where
+from gradproof.symbolic.implicit import eliminate
 from gradproof.symbolic.system import Array, Equation, System
 
 PRIME = 2**61 - 1
@@ -143,6 +144,7 @@ class Point:
         self.given = dict(given or {})
         self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
         self.pending: set[tuple[str, tuple[int, ...]]] = set()
+        self.eliminated: dict[tuple[str, tuple[int, ...]], tuple[list[list[Value]] | None, Value]] = {}
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(int(size.xreplace(self.sizes)) for size in self.system.arrays[name].shape)
@@ -308,8 +310,27 @@ def _reduction(point: Point, expr: Reduce, letters: Letters) -> Value:
     return value
 
 
+def _implicit(point: Point, expr: Implicit, letters: Letters) -> Value:
+    indices = tuple(point.integer(index, letters) for index in expr.indices)
+    batch = indices[:-2] if expr.kind == "inv" else indices
+    key = expr.matrix, batch
+    if key not in point.eliminated:
+        places = range(point.integer(expr.size, letters))
+        rows = [[point.entry(expr.matrix, (*batch, r, c)) for c in places] for r in places]
+        point.eliminated[key] = eliminate(rows, point.field)
+    inverse, determinant = point.eliminated[key]
+    if expr.kind == "det":
+        return determinant
+    if inverse is None:
+        raise Undefined(f"{expr.matrix} is singular")
+    if expr.kind == "inv":
+        return inverse[indices[-2]][indices[-1]]
+    return point.field.function("log", [point.field.function("absolute", [determinant])])
+
+
 _RULES: tuple[tuple[Any, Callable[[Point, Any, Letters], Value]], ...] = (
     (Access, _access),
+    (Implicit, _implicit),
     (Rational, lambda point, expr, letters: point.field.number(expr)),
     (Index, lambda point, expr, letters: point.field.number(Integer(letters[expr]))),
     (Symbol, lambda point, expr, letters: point.field.number(Integer(point.sizes[expr]))),

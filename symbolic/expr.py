@@ -106,6 +106,43 @@ class Compare(Expr):
         return f"[{self.args[1]} {self.op} {self.args[2]}]"
 
 
+class Implicit(Expr):
+    """A value of a whole matrix A of shape (…, n, n): an entry of its inverse, its determinant …; see `implicit.py`.
+
+    It stands alone, as the body of the equation of an array of its own. `indices` are those of that array.
+
+    >>> Implicit("inv", "A", Size("n"), Index("i"), Index("j"))
+    inv(A)[i, j]
+    """
+
+    is_commutative = True
+    is_real = True
+
+    def __new__(cls, kind: str | Str, matrix: str | Str, size: Expr | int, *indices: Expr | int) -> Implicit:
+        kind, matrix = (word if isinstance(word, Str) else Str(word) for word in (kind, matrix))
+        return Expr.__new__(cls, kind, matrix, sympify(size), *map(sympify, indices))
+
+    @property
+    def kind(self) -> str:
+        return self.args[0].name
+
+    @property
+    def matrix(self) -> str:
+        return self.args[1].name
+
+    @property
+    def size(self) -> Expr:
+        return self.args[2]
+
+    @property
+    def indices(self) -> tuple[Expr, ...]:
+        return self.args[3:]
+
+    def _sympystr(self, printer: object) -> str:
+        place = f"[{', '.join(map(str, self.indices))}]" if self.indices else ""
+        return f"{self.kind}({self.matrix}){place}"
+
+
 _HOLDS: dict[str, Callable[[object], object]] = {
     "<": lambda difference: difference.is_negative,
     "<=": lambda difference: difference.is_nonpositive,
@@ -169,7 +206,9 @@ def letters(expr: Expr) -> frozenset[Index]:
 def names(expr: Expr) -> frozenset[str]:
     """The names of all arrays that an expression reads."""
     inner = frozenset().union(*(names(arg) for arg in expr.args)) if expr.args else frozenset()
-    return inner | {expr.name} if isinstance(expr, Access) else inner
+    if isinstance(expr, (Access, Implicit)):
+        return inner | {expr.name if isinstance(expr, Access) else expr.matrix}
+    return inner
 
 
 def bound(level: int) -> Index:
@@ -318,24 +357,34 @@ def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
 
 
 def nonnegative(expr: Expr, axes: Iterable[Axis] = ()) -> bool:
-    """Whether an affine expression is at least 0 for all sizes ≥ 1 and all letters inside their ranges.
+    """Whether an expression is at least 0 for all sizes ≥ 1 and all letters inside their ranges.
 
-    >>> i, n = Index("i"), Size("n")
+    It is affine in the letters; their factors may be sizes. False where this cannot be shown.
+
+    >>> i, k, n, p = Index("i"), Index("k"), Size("n"), Size("p")
     >>> nonnegative(n - 1 - i, [(i, 0, n)]), nonnegative(i - 1, [(i, 0, n)])
     (True, False)
+    >>> nonnegative(n * p - 1 - (i * p + k), [(i, 0, n), (k, 0, p)])
+    True
     """
-    ranges = {letter: (lo, hi) for letter, lo, hi in axes}
+    ranges = {letter: (sympify(lo), sympify(hi)) for letter, lo, hi in axes}
     expr = sympify(expr).expand()
-    for _ in range(8):
-        inside = [letter for letter in letters(expr) if letter in ranges]
+    for _ in range(12):
+        inside = sorted(letters(expr).intersection(ranges), key=str)
         if not inside:
             break
-        letter = inside[0]
+        # a letter that no other one's range mentions, so that it does not come back
+        mentioned = frozenset().union(*(letters(bound) for other in inside for bound in ranges[other]))
+        letter = next((letter for letter in inside if letter not in mentioned), inside[0])
         slope = expr.coeff(letter)
-        if not isinstance(slope, Integer):
+        rest = (expr - slope * letter).expand()
+        if letter in letters(rest) or letters(slope):
             return False
         lo, hi = ranges[letter]
-        expr = (expr - slope * letter + slope * (lo if slope > 0 else hi - 1)).expand()
+        rising = slope > 0 if isinstance(slope, Integer) else nonnegative(slope)
+        if not rising and not isinstance(slope, Integer) and not nonnegative(-slope):
+            return False
+        expr = (rest + slope * (lo if rising else hi - 1)).expand()
     if letters(expr) or expr.atoms(Access):
         return False
     shifted = expr.xreplace({size: size + 1 for size in expr.atoms(Size)}).expand()

@@ -140,30 +140,33 @@ def trivial(body: Expr) -> bool:
 # -------------------------------------------------------------------------------------------------------- normalising
 
 
-def facts(system: System) -> dict[tuple[str, int], Expr]:
+def facts(system: System, derived: Iterable[str] = ()) -> dict[tuple[str, int], Expr]:
     """Sums of kept arrays over one axis that are constants by definition: Σ_j P_ij = 1, Σ_r x̂_r = 0."""
     found: dict[tuple[str, int], Expr] = {}
+    derived = set(derived)
     for array in system.arrays.values():
         if "simplex" in array.properties and array.rank:
             found[array.name, array.rank - 1] = S.One
-    if not system.hidden:
-        return found
-    for equation in system.equations:
-        if equation.name in system.hidden or names(equation.body).isdisjoint(system.hidden) or not _all_letters(equation):
+    definitions = [e for e in system.equations if e.name not in derived and plain(system, e.name) is not None]
+    for equation in definitions:
+        if equation.name in system.hidden or isinstance(equation.body, Reduce) or not equation.axes:
             continue
-        body = _without_helpers(system, equation)
+        body = _spelled_out(system, equation, definitions)
+        if size(body) > 60 or not body.has(Reduce):
+            continue
         for position, axis in enumerate(equation.axes):
             total = normalise(sum_(body, [axis]), [a for a in equation.axes if a != axis])
-            if not names(total) and len(system.defined[equation.name]) == 1:
+            if not names(total):
                 found[equation.name, position] = total.xreplace(dict(zip(equation.place, out_letters(8), strict=False)))
     return found
 
 
-def _without_helpers(system: System, equation: Equation) -> Expr:
-    for name in reversed([name for group in system.groups for name in group if name in system.hidden]):
-        definition = plain(system, name)
-        if definition is not None:
-            equation = put_in(equation, definition)
+def _spelled_out(system: System, equation: Equation, definitions: Sequence[Equation]) -> Expr:
+    """The body of an equation with helpers and totals put in, so that totals can cancel."""
+    for definition in reversed(definitions):
+        if definition.name != equation.name and definition.name in names(equation.body):
+            if definition.name in system.hidden or isinstance(definition.body, Reduce) or definition.body.has(Reduce):
+                equation = put_in(equation, definition)
     return equation.body
 
 
@@ -187,7 +190,7 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
         return common_factor(result)
     if isinstance(result, Mul):
         content, factors = _content(result.args)
-        return _sigmoid(Mul(content, *factors))
+        return _sigmoid(_deltas_first(Mul(content, *factors), outer))
     return _sigmoid(result) if isinstance(result, Pow) else result
 
 
@@ -210,6 +213,28 @@ def common_factor(expr: Add) -> Expr:
         return expr
     pulled = Mul(*(base**power for base, power in shared.items()))
     return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _deltas_first(expr: Expr, outer: Sequence[Axis]) -> Expr:
+    """Under δ_jk everything is written with j: a_k (δ_jk − a_j) becomes a_j (δ_jk − a_k)."""
+    order = {axis[0]: position for position, axis in enumerate(outer)}
+
+    def written(term: Expr) -> Expr:
+        for factor in Mul.make_args(term):
+            if has_delta(factor):
+                first, second = sorted(factor.sides, key=order.__getitem__)
+                term = Mul(factor, (term / factor).xreplace({second: first}))
+        return term
+
+    def has_delta(term: Expr) -> bool:
+        return any(isinstance(f, Compare) and f.op == "==" and set(f.sides) <= set(order) for f in Mul.make_args(term))
+
+    brackets = [f for f in Mul.make_args(expr) if isinstance(f, Add) and any(map(has_delta, f.args))]
+    if len(brackets) != 1:
+        return written(expr)
+    rest = expr / brackets[0]
+    spread = Add(*(written(rest * term) for term in brackets[0].args))
+    return common_factor(spread) if isinstance(spread, Add) else spread
 
 
 def _sigmoid(expr: Expr) -> Expr:
@@ -337,7 +362,7 @@ def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis],
 
 def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
     """Rewrite, inline and normalise the derived equations; see the module's text."""
-    known = facts(system)
+    known = facts(system, derived)
     helpers = {f"{name}_bar" for name in system.hidden} | {f"{name}_dot" for name in system.hidden}
     system = rewrite(system, derived)
     system = normalised(system, derived, known)

@@ -35,6 +35,11 @@ absolute = _own("absolute", lambda x: sign(x), lambda x: abs(x) if x.is_Number e
 sign = _own("sign", lambda x: S.Zero, lambda x: sympy.sign(x) if x.is_Number else None)
 
 
+sigma = _own("sigma", lambda x: dsigma(x))  # any activation: only that it has a derivative is known
+dsigma = _own("dsigma", lambda x: ddsigma(x))
+ddsigma = _own("ddsigma", lambda x: S.NaN)
+
+
 class maximum(Function):
     """The larger of two values."""
 
@@ -98,7 +103,7 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "atan": _unary(sympy.atan, "arctan", r"\arctan", value=mpmath.atan),
     "erf": _unary(sympy.erf, "erf", r"\operatorname{erf}", numpy="erf({})"),
     "sigmoid": _unary(
-        sigmoid, "sigmoid", r"\sigma", numpy="expit({})", value=lambda x: 1 / (1 + mpmath.exp(-x))
+        sigmoid, "sigmoid", r"\operatorname{sigmoid}", numpy="expit({})", value=lambda x: 1 / (1 + mpmath.exp(-x))
     ),
     "softplus": Elementwise(
         softplus, "np.logaddexp(0, {})", "F.softplus({}, threshold=1e9)", r"\operatorname{softplus}",
@@ -107,6 +112,18 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "relu": _unary(relu, "relu", r"\operatorname{ReLU}", numpy="np.maximum({}, 0)", value=lambda x: max(x, 0)),
     "absolute": _unary(absolute, "abs", numpy="np.abs({})", value=abs),
     "sign": _unary(sign, "sign", r"\operatorname{sign}"),
+    # tanh stands in for the unspecified activation where numbers are needed
+    "sigma": Elementwise(sigma, "np.tanh({})", "torch.tanh({})", r"\sigma", mpmath.tanh),
+    "dsigma": Elementwise(
+        dsigma, "(1 - np.tanh({}) ** 2)", "(1 - torch.tanh({}) ** 2)", r"\sigma'", lambda x: 1 - mpmath.tanh(x) ** 2
+    ),
+    "ddsigma": Elementwise(
+        ddsigma,
+        "(-2 * np.tanh({0}) * (1 - np.tanh({0}) ** 2))",
+        "(-2 * torch.tanh({0}) * (1 - torch.tanh({0}) ** 2))",
+        r"\sigma''",
+        lambda x: -2 * mpmath.tanh(x) * (1 - mpmath.tanh(x) ** 2),
+    ),
 }
 
 

@@ -72,3 +72,8 @@ def size_key(size: Expr) -> str:
     named = sorted(symbol.name for symbol in size.free_symbols if isinstance(symbol, Size))
     return named[0] if named else str(size)
 
+
+
+def chosen(system: System, letters: Letters | Mapping[object, str] | None) -> Letters:
+    """The letters to print with: those given, or those of the system with some of them fixed by a mapping."""
+    return letters if isinstance(letters, Letters) else Letters(system, letters)

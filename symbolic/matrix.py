@@ -72,7 +72,7 @@ def to_matrix(expr: Expr, outs: tuple[Index, ...], system: System, axes: Sequenc
     >>> to_matrix(Access("A", n[1], n[0]), n, System({"A": Array("A", (2, 2))}, (), ()))
     Transpose(base=Name(name='A', at=(None, None)))
     """
-    reader = MatrixReader(system, Letters(system), {letter: (lo, hi) for letter, lo, hi in axes})
+    reader = MatrixReader(system, Letters(system), {letter: (lo, hi) for letter, lo, hi in axes}, Terms(system))
     try:
         return reader.whole(expr, outs)
     except NoForm:
@@ -82,9 +82,9 @@ def to_matrix(expr: Expr, outs: tuple[Index, ...], system: System, axes: Sequenc
 def matrix_form(equation: Equation, system: System, letters_: Letters) -> Form | None:
     """The matrix form of an equation in readable letters; as few letters as possible are kept as indices."""
     outs = tuple(index for index in equation.place if isinstance(index, Index))
-    reader = MatrixReader(system, letters_, {letter: (lo, hi) for letter, lo, hi in equation.axes})
-    reader.terms.position(equation.name)
-    needed = reader.must_fix(equation.target) | reader.must_fix(equation.body)
+    ranges = {letter: (lo, hi) for letter, lo, hi in equation.axes}
+    reader = MatrixReader(system, letters_, ranges, Terms(system))
+    needed = reader.must_fix(equation.target) | reader.must_fix(equation.body) | looked_up(equation.body, outs)
     loose = [letter for letter in outs if letter not in needed]
     for count in range(max(0, len(loose) - 2), len(loose) + 1):
         for chosen in combinations(loose, count):
@@ -111,15 +111,8 @@ class MatrixReader:
     system: System
     letters: Letters
     ranges: dict[Index, tuple[Expr, Expr]]
+    terms: Terms
     fixed: frozenset[Index] = frozenset()
-
-    def __post_init__(self) -> None:
-        if "terms" not in self.letters.__dict__:
-            self.letters.__dict__["terms"] = Terms(self.system)
-
-    @property
-    def terms(self) -> Terms:
-        return self.letters.__dict__["terms"]
 
     def fixing(self, more: Iterable[Index]) -> MatrixReader:
         return replace(self, fixed=self.fixed.union(more))
@@ -168,7 +161,12 @@ class MatrixReader:
         if len(used) == len(axes) or not used:
             return node
         axis = axes.index(used[0])
-        return Spread(node, axis) if repeats(node, axis) else self.outer(node, axis, axes)
+        if isinstance(node, Sum) and len(node.terms) == 1:
+            return negative(self.spread(negative(node), axis, axes))
+        return self.spread(node, axis, axes)
+
+    def spread(self, vector: Node, axis: int, axes: Axes) -> Node:
+        return Spread(vector, axis) if repeats(vector, axis) else self.outer(vector, axis, axes)
 
     def outer(self, vector: Node, axis: int, axes: Axes) -> Node:
         """v 𝟏ᵀ or 𝟏 vᵀ."""
@@ -251,8 +249,9 @@ class MatrixReader:
         number, rest = self.terms.primitive(expr)
         if number not in (1, -1):
             return self.product(expr, axes)
-        terms = [self.term(term, axes) for term in self.terms.ordered(expr)]
-        return shared_factor(terms)
+        keyed = [(key, self.term(term, axes)) for key, term in self.terms.keyed(expr)]
+        keyed.sort(key=lambda pair: (pair[0], transposes(pair[1][1])))  # A + Aᵀ rather than Aᵀ + A
+        return shared_factor([term for _, term in keyed])
 
     def term(self, expr: Expr, axes: Axes) -> tuple[int, Node]:
         node = self.broadcast(expr, axes)
@@ -377,6 +376,16 @@ def _stepped(system: System) -> frozenset[tuple[str, int]]:
             found |= {(a.name, k) for a in read for k, index in enumerate(a.indices) if index in along}
         if len(found) == size:
             return frozenset(found)
+
+
+def looked_up(expr: Expr, outs: Axes) -> frozenset[Index]:
+    """Letters that are compared with a lookup inside a sum: Ē_v = Σ_{t: w_t = v} X̄_t."""
+    found: set[Index] = set()
+    for condition in expr.atoms(Compare):
+        for letter, other in (condition.sides, condition.sides[::-1]):
+            if letter in outs and accesses(other) and not letters(other) <= set(outs):
+                found.add(letter)
+    return frozenset(found)
 
 
 def signed_number(expr: Expr) -> Node:

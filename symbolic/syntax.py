@@ -28,7 +28,12 @@ from gradproof.symbolic.scanner import REDUCTIONS, Piece, Token, scan
 from gradproof.symbolic.whitelist import Checker, items, place
 
 MAX_DEPTH = 150  # of a tree: what walks it may recurse
-PROPERTIES = ("symmetric", "psd", "diagonal", "orthogonal", "simplex", "iid=MEAN,VARIANCE", "index=SIZE")
+PROPERTIES = (
+    *("symmetric", "psd", "diagonal", "orthogonal", "simplex", "iid=MEAN,VARIANCE", "index=SIZE"),
+    # distributions of random entries, see distributions.py; `even` and `kurt` go with `iid` and `independent`
+    *("independent=MEAN,VARIANCE", "normal=MEAN,VARIANCE", "uniform=LOW,HIGH", "bernoulli=P", "rademacher"),
+    *("categorical=P", "even", "kurt=K"),
+)
 SQUARE = frozenset({"symmetric", "psd", "diagonal", "orthogonal"})
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from sympy import Expr, Integer, Symbol, sympify
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Index, accesses, letters, names
+from gradproof.symbolic.expr import Access, Axis, Index, accesses, letters, map_accesses, names
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,31 @@ class System:
 
     def with_equations(self, equations: Iterable[Equation]) -> System:
         return replace(self, equations=tuple(equations), _cache={})
+
+    def renamed(self, new: Mapping[str, str]) -> System:
+        """The system with arrays called by other names."""
+        new = {old: name for old, name in new.items() if old in self.arrays}
+        if not new:
+            return self
+        if taken := set(new.values()) & (set(self.arrays) - set(new)):
+            raise GradproofError(f"the name {min(taken)} is taken")
+
+        def body(expr: Expr, axes: Iterable[Axis]) -> Expr:
+            letters_in_scope = [letter for letter, _, _ in axes]
+            return map_accesses(expr, lambda a: Access(new[a.name], *a.indices), new, letters_in_scope)
+
+        equations = [
+            replace(
+                e,
+                name=new.get(e.name, e.name),
+                body=body(e.body, e.axes),
+                shown=e.shown and (e.shown[0], tuple(body(arg, e.axes) for arg in e.shown[1])),
+            )
+            for e in self.equations
+        ]
+        arrays = {new.get(name, name): replace(a, name=new.get(name, name)) for name, a in self.arrays.items()}
+        outputs = tuple(new.get(name, name) for name in self.outputs)
+        return System(arrays, tuple(equations), outputs, frozenset(new.get(name, name) for name in self.hidden))
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:

@@ -14,9 +14,12 @@ from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S
 from sympy.core.numbers import Infinity, NegativeInfinity, NumberSymbol
 
 from gradproof.symbolic.expr import Access, Compare, Reduce, accesses, names, rebuild
-from gradproof.symbolic.nodes import ONE, Big, Hadamard, Name, Node, Over, Sum, times
+from gradproof.symbolic.nodes import ONE, Big, Hadamard, Name, Node, Over, Relation, Sum, times
 from gradproof.symbolic.nodes import Number as NumberNode
 from gradproof.symbolic.system import System
+
+
+Key = tuple[bool, int, int, int]  # negative, kind, accesses, place of declaration
 
 
 class Term(NamedTuple):
@@ -82,7 +85,7 @@ class Terms:
         numbers = [number for number, _ in parts]
         divisor = numbers[0].q if all(number.q == numbers[0].q for number in numbers) else 0
         number = Rational(gcd(*(abs(n.p) for n in numbers)), divisor) if divisor else S.One
-        if all(n < 0 for n in numbers) or self._main_negative(parts):
+        if all(n.p < 0 for n in numbers) or self._main_negative(parts):
             number = -number
         return number, Add(*(n / number * rest for n, rest in parts))
 
@@ -91,7 +94,7 @@ class Terms:
         plain = [(n, rest) for n, rest in parts if isinstance(rest, Access) and rest.indices]
         if len(plain) < len(parts) or len(parts) != 2:
             return False
-        return min(plain, key=lambda part: self.position(part[1].name))[0] < 0
+        return min(plain, key=lambda part: self.position(part[1].name))[0].p < 0
 
     def split(self, expr: Expr) -> Term:
         """A product in its parts.
@@ -118,7 +121,7 @@ class Terms:
             else:
                 factors.append(factor)
         top, bottom = _over_root(top, bottom)
-        return Term(1 if number > 0 else -1, top, bottom, tuple(factors), tuple(divisors))
+        return Term(1 if number.p > 0 else -1, top, bottom, tuple(factors), tuple(divisors))
 
     # --- order
 
@@ -132,17 +135,24 @@ class Terms:
 
     def ordered(self, expr: Add) -> list[Expr]:
         """The terms of a sum: positive ones first; plain names before products, unless they were declared later."""
-        terms = list(expr.args)
-        where = {term: min((self.position(name) for name in names(term)), default=-1) for term in terms}
+        return [term for _, term in self.keyed(expr)]
 
-        def key(term: Expr) -> tuple[bool, int, int, int, str]:
+    def keyed(self, expr: Add) -> list[tuple[Key, Expr]]:
+        """The ordered terms, each with the key that decides its place."""
+        terms = list(expr.args)
+        where = {term: self._where(term) for term in terms}
+
+        def key(term: Expr) -> Key:
             number, rest = self.primitive(term)
             others = [where[other] for other in terms if other is not term]
             late = bool(others) and where[term] > min(others)
-            kind = self._kind(rest, late)
-            return number < 0, kind, len(accesses(rest)), where[term], str(rest)
+            return number.p < 0, self._kind(rest, late), len(accesses(rest)), where[term]
 
-        return sorted(terms, key=key)
+        return sorted(((key(term), term) for term in terms), key=lambda pair: (pair[0], str(pair[1])))
+
+    def _where(self, term: Expr) -> int:
+        """Where the first array of a term was declared; −1 for one of adjoints only."""
+        return min((place for name in names(term) if (place := self.position(name)) >= 0), default=-1)
 
     def _kind(self, rest: Expr, late: bool) -> int:
         """0: 1 + …, 1: a name, 2: anything computed, 3: … + b, 4: … + ε."""
@@ -171,7 +181,7 @@ def name_key(node: Node) -> tuple[int, str, str]:
     text = str(node)
     if isinstance(node, Name):
         return 0 if node.rank or node.at else -1, node.name.casefold(), text
-    kind = 3 if isinstance(node, Big) else 2 if isinstance(node, Sum) else 1
+    kind = 3 if isinstance(node, Big) else 2 if isinstance(node, Sum) else -2 if isinstance(node, Relation) else 1
     return kind, "", text
 
 
@@ -183,7 +193,9 @@ def quotient(top: list[Node], bottom: list[Node], core: Node | None) -> Node:
     if not bottom:
         return times([*top, core])
     bracketed = [core] if isinstance(core, Sum) else [f for f in getattr(core, "factors", ()) if isinstance(f, Sum)]
-    plain = not top and (not bracketed or (core is bracketed[0] and all(isinstance(node, NumberNode) for node in bottom)))
+    numeric = all(isinstance(node, NumberNode) and is_constant(node.value) for node in bottom)
+    spread = isinstance(core, Hadamard) or any(isinstance(node, Big) for node in getattr(core, "factors", [core]))
+    plain = not top and not spread and (not bracketed or (core is bracketed[0] and numeric))
     if plain:
         return Over(core, times(bottom))
     return times([Over(times(top), times(bottom)), core])

@@ -119,7 +119,7 @@ def test_beam_against_a_plain_search(seed: int, width: int, alpha: float, size: 
 
 
 def test_exact_goes_on_where_a_later_end_may_score_better() -> None:
-    """All likely ends come at once (−.7 each); the sure continuation needs four more tokens to be better on average."""
+    """Ending at once scores −.6, one more token −1; but the tokens after that are so sure that nine score −.12 each."""
     table = np.full((4, 4), -30.0)
     table[0, END], table[0, 2], table[2, 2], table[2, END] = -0.6, -1.0, -0.01, -5.0
     calls = []

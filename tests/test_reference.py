@@ -50,7 +50,7 @@ NUMPY = [
     ("x[:, None] - x", lambda: x[:, None] - x),
     ("2**3**2 - +7/2", lambda: np.array(2**9 - 3.5)),
     ("pos**z + pos**0.5", lambda: pos**z + pos**0.5),
-    ("X.T @ Y", lambda: X.T @ Y),
+    ("X.T @ Y * lam.T", lambda: X.T @ Y * lam),
     ("Q.T", lambda: Q.T),
     ("x.T @ X", lambda: x @ X),
     ("Q @ K.mT", lambda: Q @ K.swapaxes(1, 2)),
@@ -108,6 +108,7 @@ NUMPY = [
     ("einsum('ij,jk->ki', X, W) + einsum('ii', A) + einsum('bij, bkj -> k', Q, K)[0]",
      lambda: (X @ W).T + np.trace(A) + np.einsum("bij,bkj->k", Q, K)[0]),
     ("maximum(X, z) - minimum(X, 0)", lambda: np.maximum(X, z) - np.minimum(X, 0)),
+    ("clip(X, -0.5, z) + pow(pos, z) + transpose(X).T", lambda: np.clip(X, -0.5, z) + pos**z + X),
     ("pi + e - exp(-inf) + sqrt(n) + d**2", lambda: np.array(math.pi + math.e + 2 + 9)),
 ]  # fmt: skip
 
@@ -190,11 +191,14 @@ REFUSED = [
     ("x = 2*y; x", ExpressionError, "an input already", None),
     ("E[t[s] + 1, j]", ShapeError, "outside an axis of size 6", 2),
     ("E[t + 1]", ShapeError, "outside an axis of size 6", 2),
+    ("exp('x')", RuleError, "'x' is not a value", 4),
     ("sum(x, y)", ExpressionError, "an integer stands here", 7),
     ("sum(X, axis=2)", ShapeError, "sum does not fit", 0),
     ("sum(X, keepdims=1)", ExpressionError, "keepdims is True or False", 16),
     ("exp(x, 2)", RuleError, "exp is called as exp(x)", 0),
     ("tr(x)", ShapeError, "a trace needs a matrix", 0),
+    ("x.mT", ShapeError, "two axes", 0),
+    ("E[t + c]", ShapeError, "this index does not fit (5,) and (4,)", 2),
     ("inv(X)", ShapeError, "inv does not fit (4, 3)", 0),
     ("einsum(X, 'ij')", ExpressionError, "subscripts is a text", 7),
     ("sum[i](X[i] + x)", ShapeError, "+ does not fit (3,) and (4,)", 7),
@@ -260,16 +264,16 @@ def by_hand(xs: torch.Tensor, w_: torch.Tensor, h0: torch.Tensor) -> torch.Tenso
     return torch.stack(states)
 
 
-LSTM = """c[0,k] = 0*h0[k]; h[0,k] = h0[k]
-f[s,k] = sigmoid(sum[l](A[k,l]*h[s,l]) + X[s,k])
-c[s+1,k] = f[s,k]*c[s,k] + (1 - f[s,k])*X[s,k]
-h[s+1,k] = f[s,k]*tanh(c[s+1,k])
-sum[s=1:n+1, k](h[s,k]*c[s,k])"""
+LSTM = """c[0,a] = 0*h0[a]; h[0,a] = h0[a]
+f[s,a] = sigmoid(sum[b](A[a,b]*h[s,b]) + X[s,a])
+c[s+1,a] = f[s,a]*c[s,a] + (1 - f[s,a])*X[s,a]
+h[s+1,a] = f[s,a]*tanh(c[s+1,a])
+sum[s=1:n+1, a](h[s,a]*c[s,a])"""
 
 
 def test_recurrence_equals_a_loop_with_its_gradients() -> None:
     leaves = [torch.as_tensor(DATA[name]).clone().requires_grad_() for name in ("X", "A", "z")]
-    text = "h[0,k] = z[k]; h[s+1,k] = tanh(sum[l](A[k,l]*h[s,l]) + X[s,k])"
+    text = "h[0,a] = z[a]; h[s+1,a] = tanh(sum[b](A[a,b]*h[s,b]) + X[s,a])"
     found = evaluate(parse(text), dict(zip("XAz", leaves, strict=True)), SIZES)
     expected = by_hand(*leaves)
     torch.testing.assert_close(found, expected, rtol=1e-13, atol=1e-14)
@@ -304,12 +308,13 @@ def test_recurrence_along_two_axes() -> None:
         ("h[0] = 1; h[s+2] = x[s]", "the entry (1,) of h is defined nowhere"),
         ("h[0] = 1; h[s] = x[s]", "the entry (0,) of h is defined twice"),
         ("h[0] = 1; h[s+1] = x[s] + 2*h[s+1]", "depends on itself"),
+        ("h[0] = 1; h[s+1] = x[s]*(h*2)[s]", "read before its shape is known"),
         ("h[0] = 1; h[2*s+1] = x[s]", "a number or a letter, shifted or not"),
         ("h[0] = 1; h[s-1] = x[s]", "an index below 0"),
         ("h[0] = 1; h[s+1] = x[s]; h[0,0] = 2", "different numbers of indices"),
         ("h[0] = 1; h[s+1] = x[s]*X[s]", "not an array"),
         ("h[0] = 1; S = sum(h); h[s+1] = x[s]*S", "has indices on the left"),
-        ("h[0] = 1; h[s+1] = x[s]*sum(h)", "read before its shape is known"),
+        ("h[0] = 1; h[s+1] = x[s]*sum(h)", "depends on itself"),
     ],
 )
 def test_recurrence_refused(text: str, part: str) -> None:

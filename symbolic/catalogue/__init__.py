@@ -1,1 +1,23 @@
-"""The documented formulas: forward equations, assumptions, source and claim."""
+"""The catalogue of documented formulas: `get("attention.block_backward")`, `entries()`, `add(Entry(...))`.
+
+>>> get("softmax.jacobian").verdict
+'proved'
+"""
+
+from gradproof.symbolic.catalogue import attention, losses, recurrent, transformer
+from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add, entries, get, known, remove
+
+__all__ = [
+    "Claim",
+    "Entry",
+    "Identity",
+    "add",
+    "attention",
+    "entries",
+    "get",
+    "known",
+    "losses",
+    "recurrent",
+    "remove",
+    "transformer",
+]

@@ -1,0 +1,393 @@
+"""Decide which intermediate arrays get a name, in which order lines stand, and where a name is deleted.
+
+An array that is read more than once is computed once and named; so is what a loop reads but does not change, what
+needs statements of its own, and a part of a line that would be too long.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sympy import Expr, Symbol
+
+from gradproof.numeric.nodes import Cut, Node
+from gradproof.numeric.numpy_printer import REDUCTIONS, STATEMENTS, VIEWS, NumpyPrinter
+from gradproof.numeric.statements import Fill, Lines, Loop, Statement, Store, Target
+from gradproof.symbolic.expr import Index
+from gradproof.symbolic.system import Equation
+
+WIDTH = 96  # of a line, without the function's indentation
+Entry = tuple[Symbol, Node | Lines | None]
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "F", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
+
+
+def identifier(name: str) -> str:
+    """A name that Python accepts.
+
+    >>> identifier("h'"), identifier("lambda")
+    ('h_prime', 'lambda_')
+    """
+    name = "".join(c if c.isidentifier() or c.isalnum() or c == "_" else "_" for c in name.replace("'", "_prime"))
+    name = name if name.isidentifier() else f"_{name}"
+    return f"{name}_" if name in RESERVED else name
+
+
+class Schedule:
+    """Turns statements into the assignments of one function, ready for `sympy.lambdify`."""
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        printer: NumpyPrinter,
+        returned: Iterable[str],
+        taken: Iterable[str],
+        comment: Callable[[Equation], str] = lambda equation: "",
+    ) -> None:
+        self.statements, self.printer, self.comment = statements, printer, comment
+        self.names = printer.names
+        self.returned = frozenset(returned)
+        self.taken = {*taken, *self.returned, *(s.name for s in walk(statements) if not isinstance(s, Loop))}
+        self.roots = {s.node: s.name for s in reversed(list(walk(statements))) if isinstance(s, Store) and not s.places}
+        self.uses = self._count()
+        self.done: set[Node] = set()
+        self.entries: list[Entry] = []
+        for statement in statements:
+            self._emit(statement)
+        self._delete()
+
+    # ------------------------------------------------------------------------------------------------------ counting
+
+    def _count(self) -> Counter[Node]:
+        """How often each node is computed if only nodes that are worth a name get one."""
+        order: list[Node] = []
+        seen: set[Node] = set()
+        found = list(walk(self.statements))
+        roots = [s.node for s in found if isinstance(s, Store)]
+        for root in roots:
+            _post_order(root, seen, order)
+        uses = Counter(roots)
+        for node in reversed(order):
+            weight = uses[node] if cheap(node) and node not in self.roots else 1
+            for arg in node.args:
+                uses[arg] += weight
+        for loop in (s for s in found if isinstance(s, Loop)):
+            self._count_loop(loop, uses)
+        return uses
+
+    def _count_loop(self, loop: Loop, uses: Counter[Node]) -> None:
+        """What a loop reads but does not change is computed before it."""
+        changed = changed_names(loop)
+        stack = [s.node for s in walk(loop.body) if isinstance(s, Store)]
+        seen: set[Node] = set()
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if depends(node, loop.letter, changed):
+                stack.extend(node.args)
+            elif not cheap(node):
+                uses[node] += 1
+            else:
+                stack.extend(node.args)
+
+    # ------------------------------------------------------------------------------------------------------ emitting
+
+    def _emit(self, statement: Statement) -> None:
+        if isinstance(statement, Loop):
+            self._loop(statement)
+        elif isinstance(statement, Fill):
+            self._append(Target(statement.name), Lines(statement.name, statement))
+        elif statement.places:
+            self._need(statement.node, self.entries)
+            subscript = self.printer.subscript(statement.places, statement.shape)
+            self._append(Target(statement.name + subscript, self._comment(statement)), statement.node)
+        else:
+            self._root(statement, self.entries)
+
+    def _root(self, statement: Store, into: list[Entry]) -> None:
+        if statement.node in self.done and self.names.get(statement.node) == statement.name:
+            return
+        if statement.node not in self.done:
+            self._prepare(statement.node, statement.name, into)
+            self.done.add(statement.node)
+            into.append(self._entry(statement.name, statement.node, self._comment(statement)))
+            if statement.node.op != "array":
+                self.names[statement.node] = statement.name
+        else:
+            into.append((Target(statement.name, self._comment(statement)), statement.node))
+
+    def _entry(self, name: str, node: Node, comment: str = "") -> Entry:
+        return Target(name, comment), Lines(name, node)
+
+    def _append(self, target: Target, value: Node | Lines) -> None:
+        self.entries.append((target, value))
+
+    def _comment(self, statement: Store) -> str:
+        text = self.comment(statement.equation) if statement.equation is not None else ""
+        return f"# {text}\n    " if text else ""
+
+    def _prepare(self, node: Node, name: str, into: list[Entry]) -> None:
+        """Name what a line needs, and parts of it until it is short enough."""
+        for arg in node.args:
+            self._need(arg, into, inside=node.op == "add" or None)
+        while len(self._line(name, node)) > WIDTH:
+            part = self._part_to_name(node)
+            if part is None:
+                return
+            self._name(part, into)
+
+    def _line(self, name: str, node: Node) -> str:
+        text, rest = self.printer.assigned(name, node)
+        return max([f"{name} = {text}", *rest], key=len)
+
+    def _need(self, node: Node, into: list[Entry], inside: bool | None = None) -> None:
+        """Emit the named nodes that `node` is made of, and itself if it gets a name.
+
+        `inside` says that the reader is a sum, whose terms may be statements of their own.
+        """
+        if node in self.names or node in self.done:
+            return
+        for arg in node.args:
+            self._need(arg, into)
+        if self._deserves_name(node, bool(inside)):
+            self._name(node, into)
+
+    def _deserves_name(self, node: Node, inside_sum: bool) -> bool:
+        if node.op in STATEMENTS and not (node.op == "place" and self.printer.paddable(node)):
+            return not (inside_sum and self.uses[node] == 1)
+        if cheap(node):
+            return False
+        if node.op in REDUCTIONS and self._kept(node) is not None:
+            return False
+        return self.uses[node] > 1
+
+    def _kept(self, node: Node) -> Node | None:
+        """The only reader of a reduction, if that is the form with the axes kept."""
+        return None
+
+    def _name(self, node: Node, into: list[Entry]) -> None:
+        name = self._free(suggested(node, self.names))
+        self._prepare(node, name, into)
+        into.append(self._entry(name, node))
+        self.names[node] = name
+        self.done.add(node)
+        self.taken.add(name)
+
+    def _free(self, name: str) -> str:
+        name = identifier(name)
+        if name not in self.taken:
+            return name
+        return next(f"{name}_{k}" for k in range(2, 10_000) if f"{name}_{k}" not in self.taken)
+
+    def _part_to_name(self, node: Node) -> Node | None:
+        """The unnamed part of a long expression that splits it most evenly."""
+        total = len(self.printer.expression(node))
+        stack, found = list(node.args), []
+        while stack:
+            part = stack.pop()
+            if part in self.names:
+                continue
+            stack.extend(part.args)
+            length = len(self.printer.expression(part))
+            if not cheap(part) and length > 20:
+                found.append((abs(length - total / 2), length, part))
+        return min(found, key=lambda item: item[:2])[2] if found else None
+
+    # --------------------------------------------------------------------------------------------------------- loops
+
+    def _loop(self, loop: Loop) -> None:
+        """What does not change stands before the loop; the rest inside, line by line."""
+        changed = changed_names(loop)
+        outside = set(self.done)
+        for statement in walk(loop.body):
+            if isinstance(statement, Store):
+                self._hoist(statement.node, loop.letter, changed)
+        known = dict(self.names)
+        body: list[Statement] = []
+        for statement in loop.body:
+            entries: list[Entry] = []
+            if isinstance(statement, Store) and statement.places:
+                target = statement.name + self.printer.subscript(statement.places, statement.shape)
+                self._prepare(statement.node, target, entries)
+                body += [_as_store(entry) for entry in entries]
+                body.append(statement)
+            elif isinstance(statement, Store):
+                self._root(statement, entries)
+                body += [_as_store(entry) for entry in entries]
+        self._inside = outside
+        new = Loop(loop.letter, loop.start, loop.stop, loop.down, tuple(body))
+        self._attach(new, known)
+
+    def _attach(self, loop: Loop, known: Mapping[Node, str]) -> None:
+        """Lambdify knows assignments only: a loop is printed behind the last one."""
+        target, value = self.entries.pop()
+        lines = value if isinstance(value, Lines) else Lines(str(target), value)  # type: ignore[arg-type]
+        self.entries.append((target, Lines(lines.target, lines.first, (*lines.rest, loop))))
+
+    def _hoist(self, node: Node, letter: Index, changed: frozenset[str]) -> None:
+        if node in self.names or node in self.done:
+            return
+        if depends(node, letter, changed):
+            for arg in node.args:
+                self._hoist(arg, letter, changed)
+        else:
+            self._need(node, self.entries)
+
+    # ------------------------------------------------------------------------------------------------------ deleting
+
+    def _delete(self) -> None:
+        """Delete a large temporary behind the last line that reads it, unless the function ends there anyway."""
+        nodes = {name: node for node, name in self.names.items()}
+        last: dict[str, int] = {}
+        for position, (target, value) in enumerate(self.entries):
+            names = {str(target).split("[")[0]}
+            for node in _nodes_of(value):
+                names |= self._read(node)
+            for name in names:
+                last[name] = position
+        doomed: dict[int, list[str]] = {}
+        for name, position in last.items():
+            node = nodes.get(name)
+            if node is not None and node.rank >= 2 and name not in self.returned and position < len(self.entries) - 2:
+                doomed.setdefault(position, []).append(name)
+        entries: list[Entry] = []
+        for position, entry in enumerate(self.entries):
+            entries.append(entry)
+            if position in doomed:
+                entries.append((Symbol(", ".join(sorted(doomed[position]))), None))
+        self.entries = entries
+
+    def _read(self, node: Node) -> set[str]:
+        """The names that the printed form of a node contains."""
+        found: set[str] = set()
+        stack = list(node.args)
+        if node.op == "array":
+            found.add(node.data[0])
+        while stack:
+            part = stack.pop()
+            if part in self.names:
+                found.add(self.names[part])
+            elif part.op == "array":
+                found.add(part.data[0])
+            else:
+                stack.extend(part.args)
+        return found
+
+
+def _nodes_of(value: Node | Lines | None) -> list[Node]:
+    if isinstance(value, Lines):
+        first = [value.first] if isinstance(value.first, Node) else []
+        return first + [s.node for s in walk(value.rest) if isinstance(s, Store)]
+    return [value] if isinstance(value, Node) else []
+
+
+def _as_store(entry: Entry) -> Store:
+    target, value = entry
+    node = value.first if isinstance(value, Lines) else value
+    return Store(str(target), node)  # type: ignore[arg-type]
+
+
+def walk(statements: Iterable[Statement]) -> Iterable[Statement]:
+    """All statements, those inside loops included."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from walk(statement.body)
+
+
+def _post_order(node: Node, seen: set[Node], order: list[Node]) -> None:
+    stack = [(node, False)]
+    while stack:
+        current, ready = stack.pop()
+        if ready:
+            order.append(current)
+        elif current not in seen:
+            seen.add(current)
+            stack.append((current, True))
+            stack.extend((arg, False) for arg in current.args)
+
+
+def cheap(node: Node) -> bool:
+    """Whether computing a node again costs nothing: views, numbers, and one division that belongs to its reader."""
+    if node.op in VIEWS or node.op in ("scalar", "broadcast"):
+        return True
+    if node.op == "pow":
+        exponent = node.args[1]
+        return exponent.op == "scalar" and exponent.data[0] == -1
+    return all(arg.op == "scalar" for arg in node.args) and not node.rank and node.op in ("add", "mul")
+
+
+def changed_names(loop: Loop) -> frozenset[str]:
+    return frozenset(s.name for s in walk(loop.body) if isinstance(s, (Store, Fill)))
+
+
+def depends(node: Node, letter: Index, changed: frozenset[str]) -> bool:
+    """Whether a node differs from one turn of a loop to the next."""
+    stack, seen = [node], set()
+    while stack:
+        part = stack.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        if part.op == "array" and part.data[0] in changed:
+            return True
+        if any(letter in free_symbols(item) for item in part.data):
+            return True
+        stack.extend(part.args)
+    return False
+
+
+def free_symbols(item: object) -> set[Symbol]:
+    if isinstance(item, Cut):
+        return item.start.free_symbols | item.count.free_symbols
+    return item.free_symbols if isinstance(item, Expr) else set()
+
+
+# ------------------------------------------------------------------------------------------------------------- naming
+
+
+def suggested(node: Node, names: Mapping[Node, str]) -> str:
+    """A name that says what a temporary holds."""
+    main = [name for arg in node.args if (name := main_name(arg, names))]
+    first = main[0] if main else "part"
+    if node.op == "view":
+        return suggested(node.args[0], names)
+    if node.op in REDUCTIONS:
+        return f"{first}_{node.op}"
+    if node.op == "matmul" and len(main) == 2:
+        return "".join(main) if all(len(name) <= 2 for name in main) else "_".join(main)
+    if node.op == "call":
+        return f"{node.data[0]}_{first}"
+    if node.op == "mul" and len(main) == 2 and all(len(name) <= 6 for name in main):
+        return "_".join(main)
+    if node.op == "pow" and node.args[1].op == "scalar":
+        return f"{first}_{POWERS.get(str(node.args[1].data[0]), 'power')}"
+    return FALLBACK.get(node.op, "{}_part").format(first)
+
+
+POWERS = {"2": "squared", "1/2": "root", "-1/2": "scale"}
+FALLBACK = {
+    "compare": "mask",
+    "eye": "identity",
+    "arange": "index",
+    "where": "{}_masked",
+    "add": "{}_shifted",
+    "mul": "{}_scaled",
+    "place": "{}_placed",
+    "scatter": "{}_scattered",
+    "take": "{}_taken",
+    "float": "{}_mask",
+}
+
+
+def main_name(node: Node, names: Mapping[Node, str]) -> str | None:
+    """The name of the first array that a node is made of."""
+    if node in names:
+        return names[node]
+    if node.op == "array":
+        return str(node.data[0])
+    found = (main_name(arg, names) for arg in sorted(node.args, key=lambda arg: -arg.rank))
+    return next((name for name in found if name), None)

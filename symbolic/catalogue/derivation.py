@@ -1,0 +1,54 @@
+"""From a catalogue entry to its derivation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradproof.symbolic.calculus import bar, dot
+from gradproof.symbolic.catalogue.entry import Entry
+from gradproof.symbolic.derive import Derivation, Gradient, derive_system
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.language import build
+from gradproof.symbolic.products import jacobian, jvp, propagation
+from gradproof.symbolic.syntax import parse
+
+
+def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
+    """Derive what an entry states, in the form in which it is shown.
+
+    Raises GradproofError for an entry that states no expression.
+
+    >>> from gradproof.symbolic.catalogue import get
+    >>> print(derive_entry(get("softmax.cross_entropy")).lines()[-1])
+    l̄_j = p_j − δ_jy
+    """
+    if not entry.expression:
+        raise GradproofError(f"{entry.id} is no gradient: there is nothing to derive; see `gradproof show {entry.id}`")
+    program = parse(entry.expression)
+    system = build(program, entry.shapes).renamed(entry.names)
+    if entry.mode == "jacobian":
+        found = jacobian(system, entry.wrt, program, lang=lang)
+    elif entry.mode == "tangent":
+        found = jvp(system, {name: f"d{name}" for name in entry.wrt}, program, lang, [dot(name) for name in entry.shown], entry.absorbed)
+        found = replace(found, listed=tuple(dot(name) for name in entry.shown))
+    elif entry.mode == "propagation":
+        found = propagation(system, entry.wrt[0], program, lang)
+    else:
+        keep = [bar(name) for name in entry.shown]
+        found = derive_system(system, entry.wrt, entry.cotangent, keep, program, lang)
+        found = replace(found, listed=tuple(keep))
+    return _renamed(replace(found, letters=dict(entry.letters), form=entry.form), entry)
+
+
+def _renamed(found: Derivation, entry: Entry) -> Derivation:
+    """The derivation with arrays under the names that the document gives them."""
+    new = {old: name for old, name in entry.names.items() if old in found.system.arrays}
+    if not new:
+        return found
+    system = found.system.renamed(new)
+    gradients = {
+        name: Gradient(name, system.defined[new.get(g.equation.name, g.equation.name)][-1], system)
+        for name, g in found.gradients.items()
+    }
+    listed = tuple(new.get(name, name) for name in found.listed)
+    return replace(found, system=system, gradients=gradients, listed=listed)

@@ -1,0 +1,132 @@
+"""What a catalogue entry states; everything else about it (steps, gradient, LaTeX, code, checks) is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gradproof.symbolic.errors import GradproofError
+
+KINDS = ("gradient", "identity", "statistic", "bound", "algorithm", "count", "claim", "experiment")
+VERDICTS = (
+    "proved",
+    "proved under assumptions",
+    "corrected",
+    "counterexample",
+    "experiment",
+    "analogy",
+)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Two expressions that are the same for all inputs; both over the same `shapes`."""
+
+    left: str
+    right: str
+    shapes: Mapping[str, str]
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A formula for the derivative of `expression`, and the verdict that `check` must reach on it."""
+
+    expression: str
+    shapes: Mapping[str, str]
+    wrt: str
+    claim: str
+    expected: str
+    says: str = ""
+    cotangent: str | None = None
+    layout: str = "denominator"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One documented formula.
+
+    `expression` and `shapes` state the forward equations in the expression language. `shown` names the arrays whose
+    adjoints a derivation prints, in that order; `names` renames adjoints (`xhat_bar` is the document's u). `evidence`
+    names a function ("module:function") that returns rows of numbers for what no derivation can show.
+    """
+
+    id: str
+    title: str
+    title_zh: str
+    kind: str
+    source: str
+    verdict: str
+    statement: str
+    expression: str = ""
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    wrt: tuple[str, ...] = ()
+    cotangent: str | None = None
+    shown: tuple[str, ...] = ()
+    absorbed: tuple[str, ...] = ()  # derived arrays that are always put where they are read
+    names: Mapping[str, str] = field(default_factory=dict)
+    letters: Mapping[str, str] = field(default_factory=dict)
+    form: str = "matrix"
+    mode: str = "adjoint"  # or "jacobian", "tangent", "propagation"
+    identities: tuple[Identity, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    evidence: str = ""
+    assumptions: tuple[str, ...] = ()
+    note: str = ""
+    note_zh: str = ""
+
+    @property
+    def topic(self) -> str:
+        return self.id.split(".")[0]
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def add(entry: Entry) -> Entry:
+    """Register an entry; a user's own notes use this very function (`--catalogue my_notes.py`).
+
+    Raises GradproofError where the entry is incomplete or its identifier is taken.
+
+    >>> add(Entry("my.square", "A square", "平方", "gradient", "my notes", "proved", "x^2", "sum(x**2)", {"x": "n"}, ("x",))).topic
+    'my'
+    >>> remove("my.square")
+    """
+    if entry.kind not in KINDS:
+        raise GradproofError(f"{entry.id}: the kind {entry.kind!r} is not one of {', '.join(KINDS)}")
+    if entry.verdict not in VERDICTS:
+        raise GradproofError(f"{entry.id}: the verdict {entry.verdict!r} is not one of {', '.join(VERDICTS)}")
+    if entry.id in _ENTRIES:
+        raise GradproofError(f"there is an entry {entry.id} already")
+    if not (entry.expression or entry.identities or entry.claims or entry.evidence):
+        raise GradproofError(f"{entry.id} states nothing that can be shown: give an expression, an identity or evidence")
+    _ENTRIES[entry.id] = entry
+    return entry
+
+
+def remove(identifier: str) -> None:
+    """Take an entry out again."""
+    del _ENTRIES[identifier]
+
+
+def get(identifier: str) -> Entry:
+    """The entry of that identifier.
+
+    Raises GradproofError with the nearest identifiers where there is none.
+    """
+    if identifier not in _ENTRIES:
+        import difflib
+
+        close = difflib.get_close_matches(identifier, _ENTRIES, 3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else "; `gradproof list` shows all"
+        raise GradproofError(f"there is no entry {identifier}{hint}")
+    return _ENTRIES[identifier]
+
+
+def entries(topic: str | None = None) -> Iterator[Entry]:
+    """All entries, or those of a topic, in the order of their registration."""
+    return (entry for entry in _ENTRIES.values() if topic is None or entry.topic == topic)
+
+
+def known(identifier: str) -> bool:
+    return identifier in _ENTRIES

@@ -1,0 +1,92 @@
+"""From an equation to the trees of its two sides, in the matrix form where there is one, else by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sympy import Expr, S
+
+from gradproof.symbolic.entries import to_entries
+from gradproof.symbolic.expr import Axis, Index, accesses
+from gradproof.symbolic.letters import Letters
+from gradproof.symbolic.matrix import matrix_form
+from gradproof.symbolic.nodes import Call, Name, Node
+from gradproof.symbolic.system import Array, Equation, System
+
+FORMS = ("matrix", "index")
+
+
+class Sides(NamedTuple):
+    """An equation ready to be written: two trees, and the range of each letter that is not the whole axis."""
+
+    left: Node
+    right: Node
+    ranges: tuple[Axis, ...]
+
+
+def sides(equation: Equation, system: System, form: str = "matrix", letters: Letters | None = None) -> Sides:
+    """Both sides of an equation as trees."""
+    letters = letters or Letters(system)
+    equation = readable(equation, letters)
+    shown = _shown(equation, system, letters, form)
+    if form == "matrix":
+        found = matrix_form(equation, system, letters)
+        if found is not None:
+            kept = {index for index in found.left.at if index is not None}
+            return Sides(found.left, shown or found.right, _partial(equation, system, kept))
+    outs = [letter for letter, _, _ in equation.axes]
+    right = shown or to_entries(equation.body, outs, system, letters)
+    return Sides(Name(equation.name, equation.place), right, _partial(equation, system, set(equation.place)))
+
+
+def readable(equation: Equation, letters: Letters) -> Equation:
+    """The equation with readable letters in place of the canonical ones."""
+    renamed = letters.outs((letter, hi - lo) for letter, lo, hi in equation.axes)
+    return Equation(
+        equation.name,
+        tuple(index.xreplace(renamed) for index in equation.place),
+        tuple((renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in equation.axes),
+        equation.body.xreplace(renamed),
+        equation.shown and (equation.shown[0], tuple(arg.xreplace(renamed) for arg in equation.shown[1])),
+    )
+
+
+def _shown(equation: Equation, system: System, letters: Letters, form: str) -> Node | None:
+    """`softmax(S)` for an equation that says how it is printed."""
+    if equation.shown is None:
+        return None
+    function, arguments = equation.shown
+    outs = [letter for letter, _, _ in equation.axes]
+    nodes = []
+    for argument in arguments:
+        single = Equation(equation.name, equation.place, equation.axes, argument)
+        found = matrix_form(single, system, letters) if form == "matrix" else None
+        nodes.append(found.right if found else to_entries(argument, outs, system, letters))
+    return Call(function, tuple(nodes))
+
+
+def _partial(equation: Equation, system: System, kept: set[Expr]) -> tuple[Axis, ...]:
+    array = system.arrays[equation.name]
+    found = []
+    for letter, lo, hi in equation.axes:
+        axis = equation.place.index(letter)
+        if (lo, hi) != (array.first(axis), array.first(axis) + array.shape[axis]):
+            found.append((letter, lo, hi))
+    return tuple(found)
+
+
+def as_equation(expr: Expr, outs: Sequence[Index], system: System) -> Equation:
+    """An expression as the right side of an equation without a name."""
+    ranges = {}
+    for access in accesses(expr):
+        array = system.arrays[access.name]
+        for axis, index in enumerate(access.indices):
+            ranges.setdefault(index, (array.first(axis), array.first(axis) + array.shape[axis]))
+    axes = tuple((letter, *ranges.get(letter, (S.Zero, S.One))) for letter in outs)
+    return Equation("", tuple(outs), axes, expr)
+
+
+def with_target(system: System, equation: Equation) -> System:
+    """The system with an array for an equation without a name."""
+    return System({**system.arrays, "": Array("", tuple(hi for _, _, hi in equation.axes))}, system.equations, ())

@@ -1,0 +1,198 @@
+"""Jacobians, Hessians and products with them: the same rule, applied to unit cotangents, to tangents, or again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sympy import Expr, Mul
+
+from gradproof.symbolic.calculus import bar, dot, tangent, whole
+from gradproof.symbolic.checks import same_values
+from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variables, derive_system
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.expr import Access, delta, map_accesses, names, sum_
+from gradproof.symbolic.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.syntax import Program
+from gradproof.symbolic.system import Array, Equation, System, out_letters
+
+COTANGENT = "G_unit"  # stands for the unit cotangent until it is replaced
+
+
+def jacobian(system: System, wrt: str | Sequence[str] | None, program: Program, layout: str = "numerator", lang: str = "en") -> Derivation:
+    """∂(output)/∂(variable), entry by entry: J[output indices, variable indices] (numerator layout).
+
+    In denominator layout the variable's indices come first. The adjoint is derived with a unit cotangent.
+    """
+    (output,) = system.outputs
+    given = None if not system.arrays[output].rank else COTANGENT
+    found = derive_system(system, wrt, given, (), program, lang)
+    if given is None:
+        return found
+    log = Log(lang)
+    log.steps = list(found.steps)
+    gradients, folded = {}, found.system
+    for name in found.wrt:
+        folded, equation = _unit(found, folded, name, f"J_{name}", layout, log)
+        gradients[name] = Gradient(name, equation, folded)
+    gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
+    return replace(found, system=folded, gradients=gradients, cotangent=None, steps=tuple(log.steps))
+
+
+def _unit(found: Derivation, system: System, variable: str, name: str, layout: str, log: Log) -> tuple[System, Equation]:
+    """The Jacobian with respect to one variable, checked against the adjoint with an arbitrary cotangent."""
+    row_array, column_array = found.forward.arrays[found.output], found.forward.arrays[variable]
+    adjoint_equation = found.gradients[variable].equation
+    body = closed(found.system, adjoint_equation, [e.name for e in found.forward.equations])
+    outs = out_letters(row_array.rank + column_array.rank)
+    swap = layout == "denominator"
+    rows = outs[column_array.rank :] if swap else outs[: row_array.rank]
+    columns = outs[: column_array.rank] if swap else outs[row_array.rank :]
+    body = body.xreplace(dict(zip(adjoint_equation.place, columns, strict=True)))
+
+    def unit(access: Access) -> Expr:
+        return Mul(*(delta(row, index) for row, index in zip(rows, access.indices, strict=True)))
+
+    body = map_accesses(body, unit, [COTANGENT], outs)
+    shapes = (column_array.shape, row_array.shape) if swap else (row_array.shape, column_array.shape)
+    array = Array(name, (*shapes[0], *shapes[1]))
+    equation = whole(array, normalise(body, array.axes(outs), facts(found.system)))
+    new = system.extended([array], [equation], [*system.outputs, name])
+    # contracted with an arbitrary cotangent it must give the adjoint back
+    inside = Mul(Access(COTANGENT, *rows), Access(name, *outs))
+    contracted = sum_(inside, row_array.axes(rows)).xreplace(dict(zip(columns, adjoint_equation.place, strict=True)))
+    again = new.with_equations(
+        e.with_body(contracted) if e.name == adjoint_equation.name else e for e in new.equations
+    )
+    checked = same_values(found.system, again, [adjoint_equation.name])
+    log.add("unit cotangent", [adjoint_equation], [equation], checked, new)
+    return new, equation
+
+
+def closed(system: System, equation: Equation, forward: Sequence[str]) -> Expr:
+    """The body of a derived equation with every other derived array put in."""
+    for name in reversed([name for group in system.groups for name in group]):
+        if name in forward or name not in names(equation.body):
+            continue
+        definition = plain(system, name)
+        if definition is None or system.recurrent(name):
+            raise GradproofError("a recurrence has no closed Jacobian; ask for the adjoint, or for one step's Jacobian")
+        equation = put_in(equation, definition)
+    return equation.body
+
+
+def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, lang: str = "en") -> Derivation:
+    """The second derivatives of a scalar: a block ∂²L/∂a∂b for every pair of variables, `gradients["a", "b"]`.
+
+    A block has the axes of the first variable, then those of the second.
+    """
+    (output,) = system.outputs
+    if system.arrays[output].rank:
+        raise GradproofError("a Hessian is taken of a scalar; contract the expression with a cotangent first")
+    first = derive_system(system, wrt, None, (), program, lang)
+    log = Log(lang)
+    log.steps = list(first.steps)
+    gradients: dict[str, Gradient] = {}
+    folded = first.system
+    for k, row in enumerate(first.wrt):
+        inner = replace(first.system, outputs=(bar(row),), _cache={}).needed([bar(row)])
+        second = derive_system(inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang)
+        log.steps += second.steps
+        for column in first.wrt[k:]:
+            name = f"H_{row}" if row == column else f"H_{row}_{column}"
+            folded, equation = _block(second, folded, column, name, log)
+            gradients[row if row == column else f"{row},{column}"] = Gradient(f"{row},{column}", equation, folded)
+    gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
+    return replace(first, system=folded, gradients=gradients, steps=tuple(log.steps))
+
+
+def _block(second: Derivation, system: System, column: str, name: str, log: Log) -> tuple[System, Equation]:
+    derived = [e for e in second.system.equations if e.name not in system.arrays and not e.name.endswith("_bar_bar")]
+    arrays = [second.system.arrays[e.name] for e in derived]
+    system = system.extended(arrays, derived, system.outputs)
+    if second.cotangent is not None:
+        return _unit(second, system, column, name, "numerator", log)
+    source = second.gradients[column].equation
+    array = Array(name, second.system.arrays[column].shape)
+    body = closed(second.system, source, [e.name for e in second.forward.equations])
+    equation = whole(array, normalise(body, source.axes, facts(second.system)))
+    return system.extended([array], [equation], [*system.outputs, name]), equation
+
+
+def jvp(
+    system: System,
+    directions: Mapping[str, str],
+    program: Program,
+    lang: str = "en",
+    keep: Sequence[str] = (),
+    absorb: Sequence[str] = (),
+) -> Derivation:
+    """The change of the output along given changes of variables: `directions` names them, variable by variable.
+
+    `keep` names tangents of intermediates that stay visible, `absorb` those that never do.
+    """
+    chosen_variables(system, list(directions))
+    (output,) = system.outputs
+    log = Log(lang)
+    log.forward(system)
+    raw = tangent(system, list(directions)).renamed({dot(name): new for name, new in directions.items()})
+    derived = [e.name for e in raw.equations if e.name not in system.defined]
+    log.tangents(raw, system, derived, output, directions)
+    folded = log.fold(raw, derived, keep, [dot(output)], absorb)
+    gradient = Gradient(output, folded.defined[dot(output)][0], folded)
+    return Derivation(
+        program.text, program, system, folded, output, tuple(directions), None, {output: gradient}, tuple(log.steps)
+    )
+
+
+def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en") -> Derivation:
+    """The Hessian of a scalar times a vector: the gradient's change along `vector`."""
+    first = derive_system(system, wrt, None, (), program, lang)
+    (name,) = first.wrt
+    inner = replace(first.system, outputs=(bar(name),), _cache={}).needed([bar(name)])
+    second = jvp(inner, {name: vector}, program, lang)
+    return replace(second, forward=system, output=first.output, steps=(*first.steps, *second.steps))
+
+
+def propagation(system: System, variable: str, program: Program, lang: str = "en") -> Derivation:
+    """The Jacobian of every state of a recurrence with respect to an input, itself as a recurrence.
+
+    Every tangent gets a further axis, one unit direction of the variable along each.
+    """
+    chosen_variables(system, [variable])
+    (output,) = system.outputs
+    log = Log(lang)
+    log.forward(system)
+    raw = tangent(system, [variable])
+    size = system.arrays[variable].shape
+    tangents = [name for name in raw.arrays if name not in system.arrays and name != dot(variable)]
+    names_new = {name: f"J_{name.removesuffix('_dot')}" for name in tangents}
+    arrays = [Array(names_new[name], (*raw.arrays[name].shape, *size)) for name in tangents]
+    equations = [_widened(raw, e, names_new, dot(variable), size) for e in raw.equations if e.name in names_new]
+    new = system.extended(arrays, equations, [names_new[dot(output)]])
+    derived = list(dict.fromkeys(names_new[name] for name in tangents if name in raw.defined))
+    log.propagations(raw, new, names_new, variable)
+    keep = derived if new.recurrent(names_new[dot(output)]) else ()
+    folded = log.fold(new, derived, keep, [names_new[dot(output)]])
+    listed = tuple(name for name in derived if name in folded.defined)
+    gradient = Gradient(variable, folded.defined[names_new[dot(output)]][-1], folded)
+    return Derivation(
+        program.text, program, system, folded, output, (variable,), None, {variable: gradient}, tuple(log.steps), listed
+    )
+
+
+def _widened(raw: System, equation: Equation, new: Mapping[str, str], seed: str, size: Sequence[Expr]) -> Equation:
+    """A tangent equation with the direction's axes behind its own; the seed becomes a unit."""
+    rank = raw.arrays[equation.name].rank
+    extra = out_letters(rank + len(size))[rank:]
+    place = {letter: letter for letter, _, _ in equation.axes}
+
+    def replaced(access: Access) -> Expr:
+        if access.name == seed:
+            return Mul(*(delta(index, letter) for index, letter in zip(access.indices, extra, strict=True)))
+        return Access(new[access.name], *access.indices, *extra)
+
+    body = map_accesses(equation.body, replaced, [*new, seed], [*place, *extra])
+    axes = (*equation.axes, *((letter, 0 * extent, extent) for letter, extent in zip(extra, size, strict=True)))
+    return Equation(new[equation.name], (*equation.place, *extra), axes, body)
+
