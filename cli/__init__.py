@@ -1,1 +1,5 @@
 """The command `gradproof`."""
+
+from gradproof.cli.main import main
+
+__all__ = ["main"]

@@ -7,20 +7,19 @@ equations and returns the lines.
 from __future__ import annotations
 
 import linecache
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import sympy
-from sympy import Expr, Symbol
+from sympy import Symbol
 
-from gradproof.numeric.arguments import Arguments
+from gradproof.numeric.arguments import Arguments, readings
 from gradproof.numeric.lower import Lowering
-from gradproof.numeric.nodes import Node
+from gradproof.numeric.nodes import identifier
 from gradproof.numeric.numpy_printer import NumpyPrinter
-from gradproof.numeric.schedule import Entry, Schedule, identifier
+from gradproof.numeric.schedule import Entry, Schedule
 from gradproof.numeric.stable import stabilise
 from gradproof.numeric.statements import lower_system
 from gradproof.symbolic.expr import Access
@@ -48,11 +47,10 @@ class Compiled:
     def __call__(self, **arrays: Any) -> Any:
         values, dtype = self.arguments.check(arrays)
         result = self.function(**values)
-        if self.gradients is None:
-            return {name: self.arguments.finish(value, dtype) for name, value in result.items()}
-        value, gradients = result
-        finished = {name: self.arguments.finish(gradient, dtype) for name, gradient in gradients.items()}
-        return self.arguments.finish(value, dtype), finished
+        inputs = list(values.values())
+        value, found = (None, result) if self.gradients is None else result
+        finished = {name: self.arguments.finish(array, dtype, inputs) for name, array in found.items()}
+        return finished if self.gradients is None else (self.arguments.finish(value, dtype, inputs), finished)
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}({', '.join(self.arguments.names)})>"
@@ -72,8 +70,8 @@ def compile_numpy(
     >>> i, n = Index("i"), Size("n")
     >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
     >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
-    >>> f(x=[1.0, 2.0, 2.0])
-    {'L': 9.0}
+    >>> float(f(x=[1.0, 2.0, 2.0])["L"])
+    9.0
     """
     return compile_with(NumpyPrinter, Arguments, derived, outputs, name, comment)
 
@@ -95,9 +93,85 @@ def compile_with(
         wanted = (value, *system.outputs)
     name = name or ("forward" if value is None else "value_and_gradients")
     system = stabilise(system.needed(wanted))
-    low = Lowering(renamed(system))
-    made = Build(low, printer_type, comment or (lambda equation: ""))
-    arguments = arguments_type.of(system, made.used_sizes)
-    result = Result(wanted if value is None else tuple(wanted[1:]), value, wrt)
-    function, source = made.function(name, arguments, result)
-    return Compiled(name, source, function, arguments, wrt)
+    result = Result(wanted, None) if value is None else Result(wanted, wrt)
+    return Builder(system, printer_type, arguments_type, result, comment).build(name)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a function returns: a dictionary of outputs, or a value and a dictionary of gradients."""
+
+    names: tuple[str, ...]
+    variables: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        if self.variables is None:
+            return f"{{{', '.join(f'{name!r}: {identifier(name)}' for name in self.names)}}}".replace("'", '"')
+        value, *gradients = self.names
+        pairs = [f'"{name}": {identifier(bar)}' for name, bar in zip(self.variables, gradients, strict=True)]
+        return f"{identifier(value)}, {{{', '.join(pairs)}}}"
+
+
+class Builder:
+    """Everything between a system and its compiled function."""
+
+    def __init__(
+        self,
+        system: System,
+        printer_type: type[NumpyPrinter],
+        arguments_type: type[Arguments],
+        result: Result,
+        comment: Callable[[Equation], str] | None,
+    ) -> None:
+        self.system, self.result, self.comment = system, result, comment or (lambda equation: "")
+        floats = [a for a in map(system.arrays.__getitem__, system.inputs) if a.below is None and a.rank]
+        like = {array.shape: identifier(array.name) for array in reversed(floats)}
+        dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
+        self.printer = printer_type({}, like, dtype)
+        self.arguments_type = arguments_type
+        self.entries = self.scheduled()
+        self.arguments = arguments_type.of(system, self.used_sizes())
+
+    def scheduled(self) -> list[Entry]:
+        low = Lowering(self.system)
+        statements = lower_system(low, self.system)
+        returned = map(identifier, self.result.names)
+        taken = [*map(identifier, self.system.arrays), *(size.name for size in self.system.sizes)]
+        return Schedule(statements, self.printer, returned, taken, self.comment).entries
+
+    def used_sizes(self) -> list[Symbol]:
+        """The sizes that the lines mention, and those that are needed to read them off the arrays."""
+        text = "\n".join(f"{self.printer.doprint(value)}\n{target}" for target, value in self.entries if value is not None)
+        words = set(re.findall(r"\w+", text))
+        used = [size for size in self.system.sizes if size.name in words]
+        read = readings(self.system.arrays[name] for name in self.system.inputs)
+        for size in used:  # the list grows while it is read
+            if size in read:
+                used += [other for other in sorted(read[size].rest.free_symbols, key=str) if other not in used]
+        return used
+
+    def build(self, name: str) -> Compiled:
+        symbols = [Symbol(identifier(argument)) for argument in self.arguments.names]
+        entries = [*self.printer.read_sizes(self.arguments, self.used_sizes()), *self.entries]
+        function = sympy.lambdify(
+            symbols,
+            sympy.Tuple(*(Access(name) for name in self.result.names)),
+            modules=[self.printer.namespace()],
+            printer=self.printer,
+            cse=lambda outputs: (entries, self.result),
+        )
+        text = "".join(linecache.getlines(function.__code__.co_filename))
+        body = text.partition(":\n")[2]
+        head = f"def {name}({', '.join(map(str, symbols))}):\n"
+        source = self.printer.complete(head, self.docstring(), body)
+        function.__name__, function.__doc__ = name, self.docstring()
+        return Compiled(name, source, self.printer.guarded(function), self.arguments, self.result.variables)
+
+    def docstring(self) -> str:
+        """What the function computes, and the shapes of its arguments."""
+        value, *_ = self.result.names
+        what = ", ".join(self.result.names)
+        if self.result.variables is not None:
+            what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
+        shapes = ", ".join(f"{a.name}: {', '.join(map(str, a.shape)) or 'scalar'}" for a in self.arguments.arrays)
+        return f"{what}, for {shapes}."

@@ -26,6 +26,7 @@ def contract(low: Lowering, parts: Sequence[Part], over: Iterable[Index], wanted
     parts = [reduced(low, "sum", part, [x for x in part.letters if x in over and counts[x] == 1]) for part in parts]
     if elementwise_only(parts, over):
         return _sum_of_product(low, parts, over, wanted)
+    parts = _merged(low, parts)
     for first, second in contraction_order(parts, over):
         rest = [part for k, part in enumerate(parts) if k not in (first, second)]
         needed = {letter for part in rest for letter in part.letters} | {
@@ -33,6 +34,14 @@ def contract(low: Lowering, parts: Sequence[Part], over: Iterable[Index], wanted
         }
         parts = [*rest, pair(low, parts[first], parts[second], needed, wanted)]
     return parts[0]
+
+
+def _merged(low: Lowering, parts: Sequence[Part]) -> list[Part]:
+    """Operands with the same letters multiplied, where more than two are there."""
+    groups: dict[frozenset[Index], list[Part]] = {}
+    for part in parts:
+        groups.setdefault(frozenset(part.letters), []).append(part)
+    return list(parts) if len(groups) < 2 else [low.mul(members, []) for members in groups.values()]
 
 
 def elementwise_only(parts: Sequence[Part], over: frozenset[Index]) -> bool:
@@ -48,7 +57,7 @@ def elementwise_only(parts: Sequence[Part], over: frozenset[Index]) -> bool:
 
 
 def _sum_of_product(low: Lowering, parts: Sequence[Part], over: frozenset[Index], wanted: Sequence[Index]) -> Part:
-    part = low.mul(parts, [*wanted, *sorted(over, key=str)])
+    part = low.mul(parts, [] if len(parts) > 1 else wanted)
     return reduced(low, "sum", part, [letter for letter in part.letters if letter in over])
 
 

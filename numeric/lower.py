@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Integer, Mul, Pow, S
 
-from gradproof.numeric.nodes import Graph, Node
+from gradproof.numeric.nodes import Graph, Node, identifier
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, letters, names, open_
 from gradproof.symbolic.functions import where
@@ -55,7 +55,7 @@ class Lowering:
         """The node of a whole array."""
         if name not in self.values:
             array = self.system.arrays[name]
-            self.values[name] = self.graph.array(name, array.shape, "f" if array.below is None else "i")
+            self.values[name] = self.graph.array(identifier(name), array.shape, "f" if array.below is None else "i")
         return self.values[name]
 
     def lower(self, expr: Expr, ranges: Ranges, wanted: Sequence[Index] = ()) -> Part:
@@ -97,31 +97,40 @@ class Lowering:
         return Part(node, tuple(canonical[place] for place in places))
 
     def add(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
-        return self._grouped("add", self.graph.add, parts, wanted)
+        return self._grouped(parts, wanted, self._add)
+
+    def _add(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
+        if parts and all(negative(part.node) for part in parts):
+            minus = Part(self.graph.scalar(-1))
+            return self.mul([minus, self._add([self.mul([minus, part], wanted) for part in parts], wanted)], wanted)
+        return self._combine("add", self.graph.add, parts, wanted)
 
     def mul(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
-        parts = [part for part in parts if not (part.node.op == "scalar" and part.node.data[0] == 1)]
-        scalars = [part for part in parts if part.node.op == "scalar"]
-        if len(scalars) > 1:
-            value = Mul(*(part.node.data[0] for part in scalars))
-            parts = [Part(self.graph.scalar(value)), *(part for part in parts if part.node.op != "scalar")]
-        return self._grouped("mul", self.graph.mul, parts, wanted)
+        numbers = [part for part in parts if part.node.op == "scalar"]
+        arrays = [part for part in parts if part.node.op != "scalar"]
+        scale = Mul(*(part.node.data[0] for part in numbers))
+        means = [k for k, part in enumerate(arrays) if part.node.op == "sum"]
+        for k in means:  # a number that makes a mean of a sum stays with it
+            made = self.graph.mul([self.graph.scalar(scale), arrays[k].node])
+            if made.op == "mean":
+                arrays[k], scale = Part(made, arrays[k].letters), S.One
+        if not arrays:
+            return Part(self.graph.scalar(scale))
+        part = self._grouped(arrays, wanted, lambda p, w: self._combine("mul", self.graph.mul, p, w))
+        return Part(self.graph.mul([self.graph.scalar(scale), part.node]), part.letters)
 
     def _grouped(
-        self, op: str, make: Callable[[list[Node]], Node], parts: Sequence[Part], wanted: Sequence[Index]
+        self, parts: Sequence[Part], wanted: Sequence[Index], combine: Callable[[Sequence[Part], Sequence[Index]], Part]
     ) -> Part:
         """Combine operands with the same letters first, small ones before large ones."""
         groups: dict[frozenset[Index], list[Part]] = {}
         for part in parts:
             groups.setdefault(frozenset(part.letters), []).append(part)
-        largest = max(map(len, groups), default=0)
+        every = frozenset().union(*groups)
         operands: list[Part] = []
         for own, members in sorted(groups.items(), key=lambda item: len(item[0])):
-            if 0 < len(own) < largest and len(members) > 1:
-                operands.append(self._combine(op, make, members, wanted))
-            else:
-                operands += members
-        return self._combine(op, make, operands, wanted)
+            operands += [combine(members, wanted)] if own != every and len(members) > 1 else members
+        return combine(operands, wanted) if len(operands) != 1 else operands[0]
 
     def _combine(
         self, op: str, make: Callable[[list[Node]], Node], parts: Sequence[Part], wanted: Sequence[Index]
@@ -138,6 +147,13 @@ class Lowering:
         for letter, lo, hi in axes:
             known[letter] = (extreme(lo, known, -1), extreme(hi, known, 1))
         return known
+
+
+def negative(node: Node) -> bool:
+    """Whether a node is a negative number times something."""
+    if node.op == "mul" and node.args[0].op == "scalar":
+        node = node.args[0]
+    return node.op == "scalar" and bool(node.data[0].could_extract_minus_sign())
 
 
 def order_of(groups: Sequence[Sequence[Index]], wanted: Sequence[Index]) -> tuple[Index, ...]:
@@ -186,8 +202,11 @@ def lower_pow(low: Lowering, expr: Pow, ranges: Ranges, wanted: Sequence[Index])
 
 
 def lower_where(low: Lowering, expr: where, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    from gradproof.numeric.product import may_be_undefined
+
     parts = [low.lower(arg, ranges, wanted) for arg in expr.args]
-    return low.elementwise("where", lambda nodes: low.graph.where(*nodes), parts, wanted)
+    risky = any(may_be_undefined(low, branch) for branch in expr.args[1:])
+    return low.elementwise(("where", risky), lambda nodes: low.graph.where(*nodes, risky), parts, wanted)
 
 
 def lower_function(low: Lowering, expr: Function, ranges: Ranges, wanted: Sequence[Index]) -> Part:

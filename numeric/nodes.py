@@ -16,6 +16,7 @@ nodes are one object (`Graph.make`), so whatever two equations have in common is
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,20 @@ from typing import Any
 from sympy import Expr, Integer, Mul, S, sympify
 
 Shape = tuple[Expr, ...]
+
+
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "F", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
+
+
+def identifier(name: str) -> str:
+    """A name that Python accepts.
+
+    >>> identifier("h'"), identifier("lambda")
+    ('h_prime', 'lambda_')
+    """
+    name = "".join(c if c.isidentifier() or c.isalnum() or c == "_" else "_" for c in name.replace("'", "_prime"))
+    name = name if name.isidentifier() else f"_{name}"
+    return f"{name}_" if name in RESERVED else name
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._table: dict[Hashable, Node] = {}
+        self.fixed: set[Node] = set()  # arrays that an equation names: views do not look inside
 
     def make(
         self, op: str, args: Sequence[Node] = (), data: Sequence[Any] = (), shape: Sequence[Expr] = (), kind: str = "f"
@@ -120,21 +136,27 @@ class Graph:
         return self.make("add", args, (), broadcast_shape(args), "i" if all(a.kind == "i" for a in args) else "f")
 
     def mul(self, args: Sequence[Node]) -> Node:
-        args = [arg for arg in args if not is_scalar(arg, 1)]
-        if len(args) < 2:
-            return args[0] if args else self.scalar(1)
-        kinds = {arg.kind for arg in args}
-        kind = "b" if kinds == {"b"} else "f" if "f" in kinds else "i"
-        return self._mean(args) or self.make("mul", args, (), broadcast_shape(args), kind)
-
-    def _mean(self, args: Sequence[Node]) -> Node | None:
-        """1/n times a sum over n entries is a mean."""
-        if len(args) == 2 and args[0].op == "scalar" and args[1].op == "sum" and args[1].args[0].kind == "f":
-            summed = args[1].args[0]
-            rest = args[0].data[0] * product([summed.shape[axis] for axis in args[1].data])
-            if rest.is_Rational:
-                return self.mul([self.scalar(rest), self.make("mean", [summed], args[1].data, args[1].shape)])
-        return None
+        """Numbers come first, then the product of arrays as a node of its own, so that multiples share it."""
+        number = product([arg.data[0] for arg in args if arg.op == "scalar"])
+        arrays = [arg for arg in args if arg.op != "scalar"]
+        if not arrays:
+            return self.scalar(number)
+        node = arrays[0]
+        if len(arrays) > 1:
+            kinds = {arg.kind for arg in arrays}
+            kind = "b" if kinds == {"b"} else "f" if "f" in kinds else "i"
+            node = self.make("mul", arrays, (), broadcast_shape(arrays), kind)
+        if node.op == "sum" and node.args[0].kind == "f":  # 1/n times a sum over n entries is a mean
+            summed = node.args[0]
+            rest = number * product([summed.shape[axis] for axis in node.data])
+            if rest.is_Rational and not number.is_Rational:
+                number, node = rest, self.make("mean", [summed], node.data, node.shape)
+        if number == 1:
+            return node
+        if node.op == "mul" and node.args[0].op == "scalar" and node not in self.fixed:
+            return self.mul([self.scalar(number), *node.args])
+        kind = "i" if node.kind in "bi" and number.is_integer else "f"
+        return self.make("mul", [self.scalar(number), node], (), node.shape, kind)
 
     def pow(self, base: Node, exponent: Node) -> Node:
         if is_scalar(exponent, 1):
@@ -146,9 +168,10 @@ class Graph:
         args = [self.number(arg) for arg in args]
         return self.make("call", args, (function,), broadcast_shape(args))
 
-    def where(self, condition: Node, a: Node, b: Node) -> Node:
+    def where(self, condition: Node, a: Node, b: Node, risky: bool) -> Node:
+        """`risky`: the branch that is not taken may be undefined."""
         a, b = self.number(a), self.number(b)
-        return self.make("where", [condition, a, b], (), broadcast_shape([condition, a, b]))
+        return self.make("where", [condition, a, b], (risky,), broadcast_shape([condition, a, b]))
 
     def compare(self, op: str, left: Node, right: Node) -> Node:
         return self.make("compare", [left, right], (op,), broadcast_shape([left, right]), "b")
@@ -171,12 +194,20 @@ class Graph:
             return node
         if node.op == "view":
             return self.view(node.args[0], [None if axis is None else node.data[axis] for axis in axes])
-        if node.op == "pow" and not node.args[1].rank:
+        if node not in self.fixed and (inner := self._passed(node, axes)) is not None:
+            return inner
+        shape = [S.One if axis is None else node.shape[axis] for axis in axes]
+        return self.make("view", [node], axes, shape, node.kind)
+
+    def _passed(self, node: Node, axes: Sequence[int | None]) -> Node | None:
+        """A sign, a number, a division or a cast stays outside of a view of its only array."""
+        if node.op == "pow" and is_scalar(node.args[1], -1):
             return self.pow(self.view(node.args[0], axes), node.args[1])
         if node.op == "float":
             return self.floating(self.view(node.args[0], axes))
-        shape = [S.One if axis is None else node.shape[axis] for axis in axes]
-        return self.make("view", [node], axes, shape, node.kind)
+        if node.op == "mul" and sum(arg.op != "scalar" for arg in node.args) == 1:
+            return self.mul([arg if arg.op == "scalar" else self.view(arg, axes) for arg in node.args])
+        return None
 
     def index(self, node: Node, places: Sequence[Place]) -> Node:
         if all(isinstance(p, Cut) and p.covers(size) for p, size in zip(places, node.shape, strict=True)):

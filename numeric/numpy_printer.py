@@ -7,15 +7,19 @@ their printed form is the right side of an assignment followed by further lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy import Expr, Integer, Max, Min, Mul, Pow, Rational, Symbol
 
-from gradproof.numeric.nodes import Cut, Node, Place
+from gradproof.numeric.nodes import Cut, Node, Place, identifier
 from gradproof.numeric.statements import Fill, Lines, Loop, Store, Target
 from gradproof.symbolic.functions import ELEMENTWISE
+
+if TYPE_CHECKING:
+    from gradproof.numeric.arguments import Arguments
 
 COMPARE, ADD, MUL, UNARY, POWER, POSTFIX, ATOM = range(7)  # how tightly a printed form binds
 INDENT = "    "
@@ -94,11 +98,12 @@ class NumpyPrinter:
     functions: Mapping[str, str] = FUNCTIONS
     helpers: Mapping[str, str] = HELPERS
     imports: Mapping[str, str] = IMPORTS
-    decorator = '@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # np.where computes both branches'
+    decorator: str = '@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # np.where computes both branches'
 
     def __init__(self, names: dict[Node, str], like: Mapping[tuple[Expr, ...], str] | None = None, dtype: str = "") -> None:
         self.names = names
         self.like = dict(like or {})  # an input of each shape, for zeros_like
+        self.risky = False  # whether a line computes something undefined that `where` throws away
         self.dtype = dtype  # where results take their type of number from, such as X.dtype
 
     # ----------------------------------------------------------------------------------- what sympy.lambdify asks for
@@ -165,6 +170,58 @@ class NumpyPrinter:
         inside = places[0] if len(places) == 1 else f"({', '.join(places)})"
         return self.table["scatter"].format(target=target, places=inside, values=values)
 
+    # -------------------------------------------------------------------------------------------- the whole function
+
+    def read_sizes(self, arguments: Arguments, used: Sequence[Symbol]) -> list[tuple[Target, str]]:
+        """The lines that read sizes off the arrays."""
+        found: list[tuple[Target, str]] = []
+        for array in arguments.arrays:
+            name = identifier(array.name)
+            mine = {r.axis: r.size for r in arguments.readings.values() if r.array == array.name and r.size in used}
+            plain = {axis: size for axis, size in mine.items() if array.shape[axis] == size}
+            if array.rank == 1 and plain:
+                found.append((Target(plain[0].name), f"len({name})"))
+            elif len(plain) == 1:
+                ((axis, size),) = plain.items()
+                found.append((Target(size.name), f"{name}.shape[{axis}]"))
+            elif plain:
+                names = [plain[axis].name if axis in plain else "_" for axis in range(array.rank)]
+                found.append((Target(", ".join(names)), f"{name}.shape"))
+        for reading in arguments.readings.values():
+            if reading.size in used and (reading.slope != 1 or reading.rest != 0):
+                text = f"{identifier(reading.array)}.shape[{reading.axis}]"
+                text += "".join(f" {'-' if sign else '+'} {part}" for sign, part in self.size_terms(-reading.rest))
+                found.append((Target(reading.size.name), text if reading.slope == 1 else f"({text}) // {reading.slope}"))
+        return found
+
+    def size_terms(self, value: Expr) -> list[tuple[bool, str]]:
+        terms = sorted(sympy.Add.make_args(value), key=lambda t: (t.is_number, str(t)))
+        signs = [term.could_extract_minus_sign() for term in terms]
+        return [(s, self.bracketed(-t if s else t, MUL)) for s, t in zip(signs, terms, strict=True) if t != 0]
+
+    def namespace(self) -> dict[str, Any]:
+        """What the lines of a function may call."""
+        found: dict[str, Any] = {}
+        exec("\n".join([*self.imports.values(), *self.helpers.values()]), found)
+        return found
+
+    def complete(self, head: str, docstring: str, body: str) -> str:
+        """A file that stands alone: imports, helpers, the function."""
+        helpers = [text for mark, text in self.helpers.items() if re.search(rf"(?<![\w.]){re.escape(mark)}", body)]
+        decorator = f"{self.decorator}\n" if self.risky and self.decorator else ""
+        whole = "\n\n".join([*helpers, f'{decorator}{head}    """{docstring}"""\n{body}'])
+        imports = [line for mark, line in self.imports.items() if re.search(rf"(?<![\w.]){re.escape(mark)}", whole)]
+        imports += [] if "import numpy as np" in imports or "np." not in decorator else ["import numpy as np"]
+        return "\n".join(imports) + ("\n\n\n" if imports else "") + whole
+
+    def guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as it runs here: quiet about what `where` throws away."""
+        import numpy as np
+
+        if not self.risky:
+            return function
+        return np.errstate(divide="ignore", over="ignore", invalid="ignore")(function)
+
     # ---------------------------------------------------------------------------------------------------- expressions
 
     def expression(self, node: Node, level: int = COMPARE) -> str:
@@ -208,8 +265,14 @@ class NumpyPrinter:
         return self.functions[node.data[0]].format(*map(self.expression, node.args)), POSTFIX
 
     def print_compare(self, node: Node) -> tuple[str, int]:
-        left, right = (self.expression(arg, ADD) for arg in node.args)
-        return f"{left} {node.data[0]} {right}", COMPARE
+        (left, right), sign = node.args, node.data[0]
+        if left.op == "scalar" and right.op != "scalar":  # the number stands on the right
+            left, right, sign = right, left, MIRRORED[sign]
+        return f"{self.expression(left, ADD)} {sign} {self.expression(right, ADD)}", COMPARE
+
+    def print_where(self, node: Node) -> tuple[str, int]:
+        self.risky = self.risky or node.data[0]
+        return self.form("where", *map(self.expression, node.args)), POSTFIX
 
     # -------------------------------------------------------------------------------------------------- sums, products
 
@@ -217,7 +280,7 @@ class NumpyPrinter:
         return self.sum_of(node.args), ADD
 
     def sum_of(self, args: Sequence[Node]) -> str:
-        terms = [self.term(arg) for arg in args]
+        terms = [self.term(arg) for arg in sorted(args, key=lambda arg: -extent(arg))]
         terms = [t for t in terms if not t[0]] + [t for t in terms if t[0]]
         text = ("-" if terms[0][0] else "") + terms[0][1]
         return text + "".join(f" {'-' if negative else '+'} {part}" for negative, part in terms[1:])
@@ -240,6 +303,7 @@ class NumpyPrinter:
 
     def quotient(self, args: Sequence[Node]) -> tuple[bool, str]:
         """A product as scalar numerator / scalar denominator * arrays / arrays; the sign apart."""
+        args = [part for arg in args for part in self.factors(arg)]
         value = Mul(*(arg.data[0] for arg in args if arg.op == "scalar" and arg not in self.names))
         negative = value.could_extract_minus_sign()
         top, bottom = self.fraction(-value if negative else value)
@@ -253,7 +317,13 @@ class NumpyPrinter:
         text = self.times(top, above) if top or above else "1"
         return negative, self.divided(text, [*bottom, *(self.inverse(arg) for arg in below)])
 
+    def factors(self, node: Node) -> list[Node]:
+        if node.op != "mul" or node in self.names:
+            return [node]
+        return [part for arg in node.args for part in self.factors(arg)]
+
     def times(self, numbers: Sequence[str], arrays: Sequence[Node]) -> str:
+        arrays = sorted(arrays, key=lambda arg: (extent(arg), arg.op == "add" and arg not in self.names))
         first = [self.expression(arg, UNARY if numbers or k else MUL) for k, arg in enumerate(arrays)]
         return " * ".join([*numbers, *first])
 
@@ -502,6 +572,12 @@ def short_decimal(value: Rational) -> str | None:
     return text if Rational(text) == value else None
 
 
+def extent(node: Node) -> int:
+    """The number of axes along which a node is longer than 1."""
+    return sum(size != 1 for size in node.shape)
+
+
+MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!="}
 CONSTANTS = {sympy.pi: "math.pi", sympy.E: "math.e", sympy.oo: "{inf}", -sympy.oo: "-{inf}"}
 REDUCTIONS = frozenset({"sum", "max", "prod", "mean"})
 STATEMENTS = frozenset({"place", "scatter"})

@@ -316,7 +316,7 @@ def _masked(
 
 def where_zero(low: Lowering, mask: Part, value: Part, wanted: Sequence[Index]) -> Part:
     parts = [mask, value, Part(low.graph.scalar(0))]
-    return low.elementwise("where", lambda nodes: low.graph.where(*nodes), parts, wanted)
+    return low.elementwise("where", lambda nodes: low.graph.where(*nodes, True), parts, wanted)
 
 
 def _apply_masks(

@@ -6,32 +6,19 @@ needs statements of its own, and a part of a line that would be too long.
 
 from __future__ import annotations
 
-import keyword
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sympy import Expr, Symbol
 
-from gradproof.numeric.nodes import Cut, Node
-from gradproof.numeric.numpy_printer import REDUCTIONS, STATEMENTS, VIEWS, NumpyPrinter
+from gradproof.numeric.nodes import Cut, Node, identifier
+from gradproof.numeric.numpy_printer import REDUCTIONS, STATEMENTS, VIEWS, NumpyPrinter, extent
 from gradproof.numeric.statements import Fill, Lines, Loop, Statement, Store, Target
 from gradproof.symbolic.expr import Index
 from gradproof.symbolic.system import Equation
 
 WIDTH = 96  # of a line, without the function's indentation
 Entry = tuple[Symbol, Node | Lines | None]
-RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "F", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
-
-
-def identifier(name: str) -> str:
-    """A name that Python accepts.
-
-    >>> identifier("h'"), identifier("lambda")
-    ('h_prime', 'lambda_')
-    """
-    name = "".join(c if c.isidentifier() or c.isalnum() or c == "_" else "_" for c in name.replace("'", "_prime"))
-    name = name if name.isidentifier() else f"_{name}"
-    return f"{name}_" if name in RESERVED else name
 
 
 class Schedule:
@@ -50,6 +37,7 @@ class Schedule:
         self.returned = frozenset(returned)
         self.taken = {*taken, *self.returned, *(s.name for s in walk(statements) if not isinstance(s, Loop))}
         self.roots = {s.node: s.name for s in reversed(list(walk(statements))) if isinstance(s, Store) and not s.places}
+        self.readers: dict[Node, set[Node]] = defaultdict(set)
         self.uses = self._count()
         self.done: set[Node] = set()
         self.entries: list[Entry] = []
@@ -72,6 +60,7 @@ class Schedule:
             weight = uses[node] if cheap(node) and node not in self.roots else 1
             for arg in node.args:
                 uses[arg] += weight
+                self.readers[arg].add(node)
         for loop in (s for s in found if isinstance(s, Loop)):
             self._count_loop(loop, uses)
         return uses
@@ -158,18 +147,22 @@ class Schedule:
     def _deserves_name(self, node: Node, inside_sum: bool) -> bool:
         if node.op in STATEMENTS and not (node.op == "place" and self.printer.paddable(node)):
             return not (inside_sum and self.uses[node] == 1)
-        if cheap(node):
-            return False
-        if node.op in REDUCTIONS and self._kept(node) is not None:
+        if node.op == "view" and self._kept(node.args[0]) is node:
+            return self.uses[node.args[0]] > 1
+        if cheap(node) or self._kept(node) is not None:
             return False
         return self.uses[node] > 1
 
     def _kept(self, node: Node) -> Node | None:
-        """The only reader of a reduction, if that is the form with the axes kept."""
-        return None
+        """The only reader of a reduction, if that is the form with the summed axes kept."""
+        if node.op not in REDUCTIONS or node in self.roots or len(self.readers[node]) != 1:
+            return None
+        (reader,) = self.readers[node]
+        kept = reader.op == "view" and tuple(k for k, axis in enumerate(reader.data) if axis is None) == node.data
+        return reader if kept else None
 
     def _name(self, node: Node, into: list[Entry]) -> None:
-        name = self._free(suggested(node, self.names))
+        name = self.roots.get(node) or self._free(suggested(node, self.names))
         self._prepare(node, name, into)
         into.append(self._entry(name, node))
         self.names[node] = name
@@ -201,11 +194,9 @@ class Schedule:
     def _loop(self, loop: Loop) -> None:
         """What does not change stands before the loop; the rest inside, line by line."""
         changed = changed_names(loop)
-        outside = set(self.done)
         for statement in walk(loop.body):
             if isinstance(statement, Store):
                 self._hoist(statement.node, loop.letter, changed)
-        known = dict(self.names)
         body: list[Statement] = []
         for statement in loop.body:
             entries: list[Entry] = []
@@ -217,11 +208,9 @@ class Schedule:
             elif isinstance(statement, Store):
                 self._root(statement, entries)
                 body += [_as_store(entry) for entry in entries]
-        self._inside = outside
-        new = Loop(loop.letter, loop.start, loop.stop, loop.down, tuple(body))
-        self._attach(new, known)
+        self._attach(Loop(loop.letter, loop.start, loop.stop, loop.down, tuple(body)))
 
-    def _attach(self, loop: Loop, known: Mapping[Node, str]) -> None:
+    def _attach(self, loop: Loop) -> None:
         """Lambdify knows assignments only: a loop is printed behind the last one."""
         target, value = self.entries.pop()
         lines = value if isinstance(value, Lines) else Lines(str(target), value)  # type: ignore[arg-type]
@@ -246,6 +235,8 @@ class Schedule:
             names = {str(target).split("[")[0]}
             for node in _nodes_of(value):
                 names |= self._read(node)
+                if node in self.names:  # a second name for the same array
+                    names.add(self.names[node])
             for name in names:
                 last[name] = position
         doomed: dict[int, list[str]] = {}
@@ -351,7 +342,7 @@ def free_symbols(item: object) -> set[Symbol]:
 
 def suggested(node: Node, names: Mapping[Node, str]) -> str:
     """A name that says what a temporary holds."""
-    main = [name for arg in node.args if (name := main_name(arg, names))]
+    main = [name for arg in sorted(node.args, key=lambda arg: -extent(arg)) if (name := main_name(arg, names))]
     first = main[0] if main else "part"
     if node.op == "view":
         return suggested(node.args[0], names)
@@ -359,6 +350,8 @@ def suggested(node: Node, names: Mapping[Node, str]) -> str:
         return f"{first}_{node.op}"
     if node.op == "matmul" and len(main) == 2:
         return "".join(main) if all(len(name) <= 2 for name in main) else "_".join(main)
+    if node.op == "call" and node.data[0] == "maximum":
+        return suggested(node.args[0], names)
     if node.op == "call":
         return f"{node.data[0]}_{first}"
     if node.op == "mul" and len(main) == 2 and all(len(name) <= 6 for name in main):
@@ -389,5 +382,5 @@ def main_name(node: Node, names: Mapping[Node, str]) -> str | None:
         return names[node]
     if node.op == "array":
         return str(node.data[0])
-    found = (main_name(arg, names) for arg in sorted(node.args, key=lambda arg: -arg.rank))
+    found = (main_name(arg, names) for arg in sorted(node.args, key=lambda arg: -extent(arg)))
     return next((name for name in found if name), None)

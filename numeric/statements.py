@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Expr, Symbol
 
 from gradproof.numeric.lower import Lowering, Ranges
-from gradproof.numeric.nodes import Cut, Node, Place
+from gradproof.numeric.nodes import Cut, Node, Place, identifier
 from gradproof.symbolic.expr import Index
 from gradproof.symbolic.system import Equation, System
 
@@ -83,12 +83,13 @@ def lower_system(low: Lowering, system: System) -> list[Statement]:
         equations = system.defined[name]
         array = system.arrays[name]
         if len(equations) == 1 and equations[0].axes == array.axes(_letters(equations[0])):
-            found.append(Store(name, whole_node(low, equations[0], array.shape), (), array.shape, equations[0]))
+            found.append(Store(identifier(name), whole_node(low, equations[0], array.shape), (), array.shape, equations[0]))
             low.values[name] = found[-1].node
+            low.graph.fixed.add(found[-1].node)
             continue
-        found.append(Fill(name, array.shape))
+        found.append(Fill(identifier(name), array.shape))
         found += [piece(low, system, equation) for equation in equations]
-        low.values[name] = low.graph.array(name, array.shape)
+        low.values[name] = low.graph.array(identifier(name), array.shape)
     return found
 
 
@@ -119,5 +120,5 @@ def piece(low: Lowering, system: System, equation: Equation) -> Store:
             places.append((place - first).expand())
     shape = [place.count for place in places if isinstance(place, Cut)]
     node = whole_node(low, equation, shape)
-    return Store(equation.name, node, tuple(places), array.shape, equation)
+    return Store(identifier(equation.name), node, tuple(places), array.shape, equation)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from sympy import Expr, Integer, S
 
+from gradproof.symbolic.distributions import OPTIONS, declared_law
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.expr import Access, Axis, Index, Size, letters, nonnegative
 from gradproof.symbolic.syntax import Declaration
@@ -209,17 +210,25 @@ class Builder:
     def declare(self, declaration: Declaration) -> None:
         name = declaration.name
         shape = tuple(self.size(node, declaration.text) for node in declaration.sizes)
-        below = moments = None
+        below = None
         if "index" in declaration.options:
             below = self.size(declaration.options["index"][0], declaration.text)
-        if "iid" in declaration.options:
-            from gradproof.symbolic.language import number_value
-
-            mean, variance = (number_value(self, node) for node in declaration.options["iid"])
-            moments = (mean, variance)
-        properties = frozenset(declaration.properties) - {"index", "iid"}
-        self.arrays[name] = Array(name, shape, (), properties, below, "", moments)
+        properties = frozenset(declaration.properties) - OPTIONS - {"index"}
+        self.arrays[name] = Array(name, shape, (), properties, below)
         self.taken.add(name)
+
+    def declare_law(self, declaration: Declaration) -> None:
+        """The distribution of an array's entries; its parameters may name any other declared array."""
+        from gradproof.symbolic.language import number_value
+
+        text, self.text = self.text, declaration.text  # for messages
+        law = declared_law(self, declaration, number_value)
+        self.text = text
+        if law is None:
+            return
+        array = self.arrays[declaration.name]
+        below = array.below if law.below is None else law.below  # a categorical entry is an integer
+        self.arrays[declaration.name] = replace(array, law=law, below=below)
 
     def size(self, node: ast.expr, text: str) -> Expr:
         """A size expression: names are sizes, created where they are first seen."""

@@ -80,7 +80,7 @@ def _trace(reader: MatrixReader, body: Expr, letter: Index) -> Node | None:
         if not places and letter not in letters(term):
             terms.append(term * delta(letter, other))
             continue
-        if len(places) != 2 or not _linear(term, letter):
+        if len(places) != 2 or not _linear(term, letter) or any(len(access.indices) < 2 for access, _ in places):
             return None
         access, place = places[1]
         moved = Access(access.name, *(other if k == place else index for k, index in enumerate(access.indices)))
@@ -225,7 +225,7 @@ class Graph:
 
     def matrix(self, a: Index, b: Index) -> Node:
         """All edges between two letters as one matrix."""
-        return hadamard([edge(a, b) for edge in self.edges[frozenset((a, b))]])
+        return fewest_transposes(self.edges[frozenset((a, b))], a, b)
 
     def neighbours(self, letter: Index) -> list[Index]:
         return [other for pair in self.edges if letter in pair for other in pair if other != letter]
@@ -302,9 +302,18 @@ class Graph:
 def _chain(left: list[Edge], right: list[Edge], middle: list[Node], a: Index, k: Index, b: Index) -> Edge:
     def build(x: Index, y: Index) -> Node:
         first, second = (left, right) if x == a else (right, left)
-        return times([hadamard([e(x, k) for e in first]), *middle, hadamard([e(k, y) for e in second])])
+        return times([fewest_transposes(first, x, k), *middle, fewest_transposes(second, k, y)])
 
     return build
+
+
+def fewest_transposes(edges: list[Edge], a: Index, b: Index) -> Node:
+    """The product of edges entry by entry, transposed as a whole where that is easier to read."""
+    found = hadamard([edge(a, b) for edge in edges])
+    if len(edges) > 1 and transposes(found) > 3:
+        other = transpose(hadamard([edge(b, a) for edge in edges]))
+        return min(found, other, key=transposes)
+    return found
 
 
 def total(vectors: list[Node]) -> Node:

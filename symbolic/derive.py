@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from sympy import Expr
@@ -18,9 +18,9 @@ from gradproof.symbolic.calculus import adjoint, bar
 from gradproof.symbolic.checks import adjoint_holds, same_values, tangents_hold
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
 from gradproof.symbolic.evaluate import Point, Value
-from gradproof.symbolic.expr import Access, names, sum_
+from gradproof.symbolic.expr import Access, Compare, names, sum_
+from gradproof.symbolic.facts import Facts, Key
 from gradproof.symbolic.fold import (
-    Facts,
     facts,
     inline,
     normalise,
@@ -31,6 +31,7 @@ from gradproof.symbolic.fold import (
 )
 from gradproof.symbolic.language import build
 from gradproof.symbolic.rules import reason
+from gradproof.symbolic.symmetry import inferred
 from gradproof.symbolic.syntax import Declaration, Program, parse
 from gradproof.symbolic.system import Equation, System, out_letters
 
@@ -201,7 +202,7 @@ def derive_system(
     raw = adjoint(system, variables, cotangent)
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.adjoints(raw, system, derived, output, cotangent)
-    folded = log.fold(raw, derived, keep, [bar(name) for name in variables])
+    folded = log.fold(raw, derived, keep, [bar(name) for name in variables], output)
     gradients = {name: Gradient(name, folded.defined[bar(name)][0], folded) for name in variables}
     return Derivation(program.text, program, system, folded, output, variables, cotangent, gradients, tuple(log.steps))
 
@@ -293,30 +294,37 @@ class Log:
         derived: Sequence[str],
         keep: Iterable[str],
         results: Sequence[str],
+        value: str,
         absorb: Iterable[str] = (),
     ) -> System:
         """Bring the derived equations into textbook form, a step for every move that changes something."""
+        system = inferred(system)
         known = facts(system, derived)
         helpers = {bar(name) for name in system.hidden} | set(absorb)
         moves = (
-            ("kept names", lambda s: rewrite(s, derived), {}),
-            ("simplify with facts" if known else "simplify", lambda s: normalised(s, derived, known), known),
-            ("substitute", lambda s: inline(s, derived, keep, helpers), {}),
-            ("simplify with facts" if known else "simplify", lambda s: normalised(s, derived, known), known),
+            ("kept names", lambda s: rewrite(s, derived)),
+            ("simplify", lambda s: normalised(s, derived, known)),
+            ("substitute", lambda s: inline(s, derived, keep, helpers)),
+            ("simplify", lambda s: normalised(s, derived, known)),
         )
-        for rule, move, used in moves:
-            system = self.move(rule, system, move(system), results, used)
-        return system.needed([*results, *system.outputs])
+        for rule, move in moves:
+            known.used.clear()
+            system = self.move(rule, system, move(system), results, known)
+        wanted = dict.fromkeys([*results, *system.outputs])
+        return replace(system.needed([value, *wanted]), outputs=tuple(wanted), _cache={})
 
-    def move(self, rule: str, old: System, new: System, results: Sequence[str], used: Facts) -> System:
+    def move(self, rule: str, old: System, new: System, results: Sequence[str], known: Facts) -> System:
+        """Write down a step that changed something; `known.used` are the facts that it used."""
         before = {(e.name, e.place): e for e in old.equations}
         after = {(e.name, e.place): e for e in new.equations}
         changed = [key for key, equation in after.items() if before.get(key) != equation]
         if changed or len(before) != len(after):
             compared = [*dict.fromkeys([*(name for name, _ in changed), *results])]
             checked = same_values(old, new, compared)
-            shown = ", ".join(fact_text(new, fact, value) for fact, value in used.items())
-            words = {"facts": shown} if rule == "simplify with facts" else {}
+            words = {}
+            if known.used:
+                rule = "simplify with facts"
+                words = {"facts": ", ".join(fact_text(new, key, value) for key, value in known.items() if key in known.used)}
             gone = [e for key, e in before.items() if key not in after]
             self.add(rule, [*(before[key] for key in changed), *gone], [after[key] for key in changed], checked, new, **words)
         return new
@@ -331,9 +339,19 @@ def _along(name: str, seed: str, point: Point, index: tuple[int, ...]) -> Value:
     return sum(point.entry(name, (*index, *j)) * point.entry(seed, j) for j in point.indices(seed))
 
 
-def fact_text(system: System, fact: tuple[str, int], value: Expr) -> str:
-    """Σ_j P_ij = 1."""
-    name, position = fact
+def fact_text(system: System, fact: Key, value: Expr) -> str:
+    """Σ_j P_ij = 1, A A⁻¹ = I, S = Sᵀ."""
+    shown = [text.plain_name(str(part))[0] for part in fact if isinstance(part, str)]
+    places = [part for part in fact if isinstance(part, int)]
+    if len(shown) == 2:
+        first, second = places
+        return f"{shown[0]}{'' if first else 'ᵀ'} {shown[1]}{'ᵀ' if second else ''} = I"
+    if not places and value.has(Compare):
+        return f"{shown[0]} = I ⊙ {shown[0]}"
+    if not places:
+        other = sorted(names(value) - {fact[0]})
+        return f"{shown[0]} = {text.plain_name(other[0] if other else str(fact[0]))[0]}ᵀ"
+    name, position = str(fact[0]), places[0]
     array = system.arrays[name]
     outs = out_letters(array.rank)
     total = sum_(Access(name, *outs), [array.axes(outs)[position]])

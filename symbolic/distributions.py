@@ -99,6 +99,7 @@ class Law:
     parameters: tuple[Expr, ...] = ()
     even: bool = False
     kurt: Expr | None = None
+    below: Expr | None = None  # the number of values of a categorical law
 
     @property
     def of(self) -> Family:
@@ -263,7 +264,8 @@ def declared_law(builder: Builder, declaration: Declaration, number: Callable[[B
         fail(f"the entries of a random array are independent: {declaration.name} cannot be {', '.join(sorted(clash))} too")
     array = builder.arrays[declaration.name]
     if family == "categorical":
-        return Law(array.name, family, (_probabilities(builder, declaration, array),))
+        chances = _probabilities(builder, declaration)
+        return Law(array.name, family, (chances,), below=builder.arrays[chances.name].shape[0])
     parameters = tuple(_parameter(builder, node, array, family, text, number) for node in declaration.options.get(family, ()))
     kurt = declaration.options.get("kurt")
     law = Law(array.name, family, parameters, "even" in given, number(builder, kurt[0]) if kurt else None)
@@ -292,8 +294,8 @@ def _parameter(
     return Access(given.name, *out_letters(array.rank))
 
 
-def _probabilities(builder: Builder, declaration: Declaration, array: Array) -> Expr:
-    """The name of the array of probabilities, as its entry at letter o0."""
+def _probabilities(builder: Builder, declaration: Declaration) -> Access:
+    """The array of probabilities, as its entry at letter o0."""
     (node,) = declaration.options["categorical"]
     given = builder.arrays.get(node.id) if isinstance(node, ast.Name) else None
     if given is None or given.rank != 1 or "simplex" not in given.properties:

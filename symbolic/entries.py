@@ -35,7 +35,7 @@ class EntryReader:
     bound: tuple[Index, ...] = ()  # of the sum whose body is read
 
     def read(self, expr: Expr) -> Node:
-        if is_constant(expr) or (not accesses(expr) and not expr.has(Reduce, Compare)):
+        if is_constant(expr) or expr.is_Symbol:
             return signed_number(expr)
         if isinstance(expr, Access):
             return Name(expr.name, expr.indices)
@@ -58,6 +58,8 @@ class EntryReader:
         if expr.op == "==" and isinstance(left, Index) and isinstance(right, Index):
             first, second = sorted((left, right), key=str)
             return Delta(first, second)
+        if not accesses(expr):
+            return Relation(expr.op, Number(left), Number(right))
         return Relation(expr.op, self.read(left), self.read(right))
 
     def sum(self, expr: Add) -> Node:
@@ -89,15 +91,10 @@ class EntryReader:
         entries = [node for node in nodes if isinstance(node, Name) and node.at]
         if len(entries) < 2:
             return nodes
-        ordered: list[Node] = []
-        seen = [str(letter) for letter in self.outs]
-        left = list(entries)
-        while left:
-            found = next((node for letter in seen for node in left if letter in map(str, node.at)), left[0])
-            left.remove(found)
-            ordered.append(found)
-            new = [str(index) for index in found.at if str(index) not in seen]
-            seen = [*new, *seen]
+        known = [str(letter) for letter in self.outs]
+        starts = [letter for letter in known if any(letter in map(str, node.at) for node in entries)]
+        chains = [_chain(entries, [start, *known]) for start in starts] or [_chain(entries, [])]
+        _, ordered = max(chains, key=lambda chain: chain[0])
         place = nodes.index(entries[0])
         others = [node for node in nodes if node not in entries]
         return [*others[:place], *ordered, *others[place:]]
@@ -119,8 +116,21 @@ class EntryReader:
         outs = (*self.bound, *self.outs)
         inner = EntryReader(self.system, self.letters, self.terms, outs, frozenset(used), own)
         factors = Mul.make_args(body)
-        conditions = [f for f in factors if isinstance(f, Compare) and not letters(f).isdisjoint(own)] if expr.op == "sum" else []
+        conditions = [f for f in factors if isinstance(f, Compare) and not letters(f).isdisjoint(own)]
+        conditions = conditions if expr.op == "sum" else []
         rest = Mul(*(f for f in factors if f not in conditions))
         below = tuple((f.op, *f.sides) for f in conditions)
         return Big(expr.op, axes, full_ranges(self.system, body, axes), below, inner.read(rest))
 
+
+def _chain(entries: list[Name], known: list[str]) -> tuple[int, list[Name]]:
+    """Entries one after the other, each sharing a letter with those before; and how many are entered from the left."""
+    ordered: list[Name] = []
+    left, forward = list(entries), 0
+    while left:
+        letter, found = next(((letter, n) for letter in known for n in left if letter in map(str, n.at)), ("", left[0]))
+        left.remove(found)
+        ordered.append(found)
+        forward += str(found.at[0]) == letter
+        known = [*(str(index) for index in found.at if str(index) not in known), *known]
+    return forward, ordered

@@ -95,6 +95,11 @@ class Compare(Expr):
     is_real = True
 
     @property
+    def func(self) -> Callable[..., Expr]:
+        """What SymPy rebuilds a condition with, so that `xreplace` decides it where it can."""
+        return lambda op, left, right: compare(op.name, left, right)
+
+    @property
     def op(self) -> str:
         return self.args[0].name
 
@@ -347,9 +352,7 @@ def map_accesses(expr: Expr, replace: Callable[[Access], Expr], only: Iterable[s
 
 def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
     """The node with other arguments, evaluated as SymPy would."""
-    if isinstance(node, Compare):
-        return compare(node.op, args[1], args[2])
-    if isinstance(node, (Add, Mul, Pow, Function)):
+    if isinstance(node, (Add, Compare, Mul, Pow, Function)):
         return node.func(*args)
     if isinstance(node, Reduce):
         return Expr.__new__(Reduce, *args)

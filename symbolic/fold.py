@@ -11,7 +11,7 @@ Three moves, each a function from system to system:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
@@ -21,6 +21,7 @@ from gradproof.symbolic.expr import (
     Access,
     Axis,
     Compare,
+    Implicit,
     Index,
     Reduce,
     count_accesses,
@@ -32,11 +33,11 @@ from gradproof.symbolic.expr import (
     reduce_,
     sum_,
 )
+from gradproof.symbolic.facts import FIRST, Facts, declared
 from gradproof.symbolic.functions import sigmoid
-from gradproof.symbolic.system import Equation, System, out_letters
+from gradproof.symbolic.system import Equation, System
 
-# (array, axis) → the sum over that axis, in the canonical letters of the array
-Facts = Mapping[tuple[str, int], Expr]
+NOTHING = Facts()
 
 
 @lru_cache(maxsize=100_000)
@@ -119,15 +120,16 @@ def put_in(equation: Equation, definition: Equation) -> Equation:
 def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), always: Iterable[str] = ()) -> System:
     """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
     keep, always, order = {*keep, *system.outputs}, set(always), list(derived)
+    whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
     for name in order:
         definition = plain(system, name)
-        if definition is None or name in keep or system.recurrent(name):
+        if definition is None or name in keep or name in whole or system.recurrent(name):
             continue
         uses = sum(count_accesses(equation.body, name) for equation in system.equations)
         if name in always or uses <= 1 or trivial(definition.body):
-            system = system.with_equations(
-                put_in(equation, definition) for equation in system.equations if equation.name != name
-            )
+            equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
+            arrays = {other: array for other, array in system.arrays.items() if other != name}
+            system = System(arrays, equations, system.outputs, system.hidden)
     return system
 
 
@@ -140,13 +142,12 @@ def trivial(body: Expr) -> bool:
 # -------------------------------------------------------------------------------------------------------- normalising
 
 
-def facts(system: System, derived: Iterable[str] = ()) -> dict[tuple[str, int], Expr]:
-    """Sums of kept arrays over one axis that are constants by definition: Σ_j P_ij = 1, Σ_r x̂_r = 0."""
-    found: dict[tuple[str, int], Expr] = {}
-    derived = set(derived)
-    for array in system.arrays.values():
-        if "simplex" in array.properties and array.rank:
-            found[array.name, array.rank - 1] = S.One
+def facts(system: System, derived: Iterable[str] = ()) -> Facts:
+    """What is known of the arrays: declared properties, inverses, and sums that are constants by definition.
+
+    Σ_j P_ij = 1 for a softmax and Σ_r x̂_r = 0 for a layer norm are found by summing the definition.
+    """
+    found, derived = declared(system), set(derived)
     definitions = [e for e in system.equations if e.name not in derived and plain(system, e.name) is not None]
     for equation in definitions:
         if equation.name in system.hidden or isinstance(equation.body, Reduce) or not equation.axes:
@@ -157,7 +158,7 @@ def facts(system: System, derived: Iterable[str] = ()) -> dict[tuple[str, int], 
         for position, axis in enumerate(equation.axes):
             total = normalise(sum_(body, [axis]), [a for a in equation.axes if a != axis])
             if not names(total):
-                found[equation.name, position] = total.xreplace(dict(zip(equation.place, out_letters(8), strict=False)))
+                found[equation.name, position] = total.xreplace(dict(zip(equation.place, FIRST, strict=False)))
     return found
 
 
@@ -178,8 +179,10 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
     >>> normalise(sum_(3 * Access("c") * Access("x", i) + Access("c"), [(i, 0, n)]), [])
     (n + 3*sum[b1=0:n](x[b1]))*c
     """
-    facts = facts or {}
-    if isinstance(expr, Access) or not expr.args:
+    facts = facts if isinstance(facts, Facts) else NOTHING
+    if isinstance(expr, Access):
+        return facts.entry(expr)
+    if not expr.args:
         return expr
     if isinstance(expr, Reduce):
         body, axes = open_(expr, [axis[0] for axis in outer])
@@ -318,12 +321,13 @@ def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: F
     if not factors and len(axes) == 1:
         return axes[0][2] - axes[0][1]
     for axis in axes:
-        readers = [factor for factor in factors if axis[0] in letters(factor)]
-        if len(readers) == 1 and (known := _fact(readers[0], axis, facts)) is not None:
-            rest = [factor for factor in factors if factor is not readers[0]]
+        readers = [base for factor in factors for base in _copies(factor) if axis[0] in letters(base)]
+        known = _known_sum(readers, axis, facts)
+        if known is not None:
+            rest = [factor for factor in factors if axis[0] not in letters(factor)]
             remaining = [other for other in axes if other is not axis]
             return _sum(Mul(known, *rest), remaining, outer, facts)
-    whole = sum_(Mul(*factors), axes)
+    whole = facts.least(factors, axes)
     for factor in factors:
         if isinstance(factor, Add) and len(factor.args) <= 8 and _worth_splitting(factor, factors, axes, facts):
             rest = Mul(*(other for other in factors if other is not factor))
@@ -335,22 +339,22 @@ def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: F
     return whole
 
 
-def _fact(factor: Expr, axis: Axis, facts: Facts) -> Expr | None:
-    """What a fact says of the sum of `factor` over one axis."""
-    letter = axis[0]
-    if not isinstance(factor, Access):
-        return None
-    positions = [k for k, index in enumerate(factor.indices) if letter in letters(index)]
-    if len(positions) != 1 or factor.indices[positions[0]] != letter or axis[1] != 0:
-        return None
-    total = facts.get((factor.name, positions[0]))
-    return None if total is None else total.xreplace(dict(zip(out_letters(8), factor.indices, strict=False)))
+def _copies(factor: Expr) -> list[Expr]:
+    """A square as two factors."""
+    return [factor.base] * 2 if isinstance(factor, Pow) and factor.exp == 2 else [factor]
+
+
+def _known_sum(readers: Sequence[Expr], axis: Axis, facts: Facts) -> Expr | None:
+    """What a fact says of the sum over one axis of the factors that read its letter."""
+    if len(readers) == 1:
+        return facts.summed(readers[0], axis)
+    return facts.contracted(*readers, axis) if len(readers) == 2 else None
 
 
 def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:
     """Whether multiplying out can help: a term loses a letter, a delta can be solved or a fact used."""
     summed = {letter for letter, _, _ in axes}
-    known = {name for name, _ in facts}
+    known = {key[0] for key in facts if len(key) > 1}
     product = Mul(*factors)
     for term in factor.args:
         if not summed <= letters(term):

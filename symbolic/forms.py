@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sympy import Expr, S
 
 from gradproof.symbolic.entries import to_entries
-from gradproof.symbolic.expr import Axis, Index, accesses
+from gradproof.symbolic.expr import Access, Axis, Index, accesses
+from gradproof.symbolic.expr import letters as letters_of
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.matrix import matrix_form
 from gradproof.symbolic.nodes import Call, Name, Node
@@ -60,10 +61,19 @@ def _shown(equation: Equation, system: System, letters: Letters, form: str) -> N
     outs = [letter for letter, _, _ in equation.axes]
     nodes = []
     for argument in arguments:
+        if letters_of(argument) - set(outs):  # det(A): the whole of A
+            nodes.append(_whole_array(argument, outs))
+            continue
         single = Equation(equation.name, equation.place, equation.axes, argument)
         found = matrix_form(single, system, letters) if form == "matrix" else None
         nodes.append(found.right if found else to_entries(argument, outs, system, letters))
     return Call(function, tuple(nodes))
+
+
+def _whole_array(argument: Expr, outs: Sequence[Index]) -> Node:
+    assert isinstance(argument, Access)
+    at = (None if isinstance(index, Index) and index not in outs else index for index in argument.indices)
+    return Name(argument.name, tuple(at))
 
 
 def _partial(equation: Equation, system: System, kept: set[Expr]) -> tuple[Axis, ...]:
@@ -76,17 +86,19 @@ def _partial(equation: Equation, system: System, kept: set[Expr]) -> tuple[Axis,
     return tuple(found)
 
 
-def as_equation(expr: Expr, outs: Sequence[Index], system: System) -> Equation:
+def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
     """An expression as the right side of an equation without a name."""
     ranges = {}
     for access in accesses(expr):
         array = system.arrays[access.name]
         for axis, index in enumerate(access.indices):
             ranges.setdefault(index, (array.first(axis), array.first(axis) + array.shape[axis]))
-    axes = tuple((letter, *ranges.get(letter, (S.Zero, S.One))) for letter in outs)
+    axes = tuple((letter, *ranges.get(letter, (S.Zero, S.One))) for letter in outs if isinstance(letter, Index))
     return Equation("", tuple(outs), axes, expr)
 
 
 def with_target(system: System, equation: Equation) -> System:
     """The system with an array for an equation without a name."""
-    return System({**system.arrays, "": Array("", tuple(hi for _, _, hi in equation.axes))}, system.equations, ())
+    ends = {letter: hi for letter, _, hi in equation.axes}
+    shape = tuple(ends.get(index, S.One) for index in equation.place)  # type: ignore[call-overload]
+    return System({**system.arrays, "": Array("", shape)}, system.equations, ())

@@ -20,6 +20,7 @@ from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, Un
 from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
+from gradproof.symbolic.symmetry import inferred
 from gradproof.symbolic.syntax import Declaration, Program, Reduction, Statement, parse, parse_declaration, parse_shapes
 from gradproof.symbolic.syntax import reduction as reduction_of
 from gradproof.symbolic.system import System
@@ -58,6 +59,8 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
         if declaration.name in builder.arrays:
             raise ExpressionError(f"{declaration.name} is declared twice", declaration.text, 0)
         builder.declare(declaration)
+    for declaration in declarations:
+        builder.declare_law(declaration)
     for name in builder.arrays:
         if name in builder.sizes:
             raise ExpressionError(f"{name} is declared as an array and used as a size")
@@ -68,7 +71,7 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
         output = reader.statement(statement)
     reader.complete()
     recognise(builder)
-    return builder.system(reader.unaliased(output))
+    return inferred(builder.system(reader.unaliased(output)))
 
 
 def declare(*declarations: str) -> list[Declaration]:
@@ -77,10 +80,15 @@ def declare(*declarations: str) -> list[Declaration]:
 
 
 def number_value(builder: Builder, node: ast.expr) -> Expr:
-    """A number, possibly with sizes and symbols, as in `iid=0,1/d`."""
-    if isinstance(node, ast.Name) and node.id not in builder.arrays:
-        return builder.sizes.setdefault(node.id, sympy.Symbol(node.id, real=True))  # type: ignore[arg-type]
-    return Reader(builder, Program(builder.text, ())).visit(node).expr
+    """A number, possibly with sizes and symbols, as in `iid=0,sigma**2/d`; a name that nothing declares is a symbol."""
+    functions = {id(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and id(name) not in functions and name.id not in {**builder.arrays, **CONSTANTS}:
+            builder.sizes.setdefault(name.id, sympy.Symbol(name.id, real=True))  # type: ignore[arg-type]
+    value = Reader(builder, Program(builder.text, ())).visit(node)
+    if value.rank:
+        builder.fail(f"a number is needed here, not an array of shape {value.shape}", node, ShapeError)
+    return value.expr
 
 
 class Reader:

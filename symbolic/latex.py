@@ -10,10 +10,10 @@ from sympy import Expr, Symbol
 from gradproof.symbolic.expr import Index
 from gradproof.symbolic.forms import Sides, as_equation, sides, with_target
 from gradproof.symbolic.functions import ELEMENTWISE
-from gradproof.symbolic.layout import ATOM, HADAMARD, POWER, Piece, Printer
+from gradproof.symbolic.layout import ATOM, HADAMARD, POWER, PRODUCT, Piece, Printer
 from gradproof.symbolic.letters import Letters, chosen
 from gradproof.symbolic.naming import GREEK, LATEX_GREEK, MARKS, parsed, trimmed
-from gradproof.symbolic.nodes import Node, Number, Sum
+from gradproof.symbolic.nodes import Node, Number, Sum, Times
 from gradproof.symbolic.system import Equation, System
 from gradproof.symbolic.text import TextPrinter
 
@@ -81,6 +81,14 @@ class LatexPrinter(Printer):
 
     def fraction(self, top: Piece, bottom: Piece) -> Piece:
         return rf"\frac{{{top[0]}}}{{{bottom[0]}}}", POWER
+
+    def fraction_of(self, top: Node, bottom: Node) -> Piece:
+        """A half of a matrix expression in brackets is written with 1/2 in front."""
+        inner = top.factors if isinstance(top, Times) else (top,)
+        if top.rank and any(isinstance(factor, Sum) for factor in inner):
+            one = self.fraction(("1", ATOM), self.piece(bottom))[0]
+            return f"{one} {self.tight(top, PRODUCT)}", PRODUCT
+        return super().fraction_of(top, bottom)
 
     def bracket(self, inside: str, square: bool = False) -> str:
         left, right = "[]" if square else "()"
@@ -170,7 +178,7 @@ def system_latex(
 
 def expression_latex(
     expr: Expr,
-    outs: Sequence[Index],
+    outs: Sequence[Expr],
     system: System,
     form: str = "matrix",
     letters: Letters | Mapping[object, str] | None = None,

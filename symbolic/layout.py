@@ -110,8 +110,7 @@ class Printer:
         return self.expr(node.value)
 
     def on_name(self, node: Name) -> Piece:
-        raised = node.name.endswith("_inv") and not any(node.at)
-        return self.name(node.name, node.at), POWER if raised else ATOM
+        return self.name(node.name, node.at), POWER if is_inverse(node) else ATOM
 
     def on_ones(self, node: Ones) -> Piece:
         return self.ones, ATOM
@@ -141,9 +140,9 @@ class Printer:
         parts: list[str] = []
         last = len(node.factors) - 1
         for place, factor in enumerate(node.factors):
-            after_bracket = place == 1 and isinstance(node.factors[0], Over) and not node.factors[0].rank
+            after_bracket = place == 1 == last and isinstance(node.factors[0], Over) and not node.factors[0].rank
             parts.append(self.part(node, factor, place == last, after_bracket))
-        return self.beside(parts, node.factors), HADAMARD if isinstance(node.factors[-1], Hadamard) else PRODUCT
+        return self.beside(parts, node.factors), HADAMARD if isinstance(node.factors[-1], Hadamard | Over) else PRODUCT
 
     def part(self, node: Times, factor: Node, last: bool, square: bool) -> str:
         """One factor of a product written side by side."""
@@ -152,7 +151,8 @@ class Printer:
         if isinstance(factor, Times):  # a dot product that stands behind a vector
             return self.bracket(self.piece(factor)[0])
         text, level = self.piece(factor)
-        if isinstance(factor, Hadamard) and last and not any(other.rank for other in node.factors[:-1]):
+        spread = isinstance(factor, Hadamard) or (isinstance(factor, Over) and factor.bottom.rank)
+        if spread and last and not any(other.rank for other in node.factors[:-1]):
             return text  # 2 x ⊙ y
         return text if level >= POWER else self.bracket(text, square)
 
@@ -168,6 +168,9 @@ class Printer:
 
     def on_over(self, node: Over) -> Piece:
         top, bottom = node.top, node.bottom
+        if is_root(top) and is_root(bottom):
+            inside = self.fraction(*(self.expr(side.value.base) for side in (top, bottom)))
+            return self.root(inside[0], False), POWER
         if not bottom.rank:
             return self.fraction_of(top, bottom)
         above = self.piece(top)
@@ -192,10 +195,12 @@ class Printer:
 
     def on_matrixpower(self, node: MatrixPower) -> Piece:
         exponent = str(node.exponent).replace("-", self.minus)
+        if is_inverse(node.base):
+            return self.raised(self.name(node.base.name[:-4]), self.minus + exponent), POWER
         return self.raised(self.tight(node.base, ATOM), exponent), POWER
 
     def on_transpose(self, node: Transpose) -> Piece:
-        if isinstance(node.base, Name) and node.base.name.endswith("_inv") and not any(node.base.at):
+        if is_inverse(node.base):
             return self.raised(self.name(node.base.name[:-4]), self.transpose_inverse), POWER
         return self.raised(self.tight(node.base, ATOM), self.transpose_sign), POWER
 
@@ -213,9 +218,12 @@ class Printer:
         return (self.lowered(text, self.frobenius) if node.base.rank == 2 else text), ATOM
 
     def on_relation(self, node: Relation) -> Piece:
-        if isinstance(node.left, Number) and isinstance(node.right, Number):
-            return self.iverson(self.related(node.op, node.left.value, node.right.value)), ATOM
-        return self.iverson(self.relation(node.op, self.write(node.left), self.write(node.right))), ATOM
+        op, left, right = node.op, node.left, node.right
+        if isinstance(left, Number) and isinstance(right, Number):
+            return self.iverson(self.related(op, left.value, right.value)), ATOM
+        if isinstance(left, Number) or (op in ("==", "!=") and len(str(left)) > len(str(right))):
+            op, left, right = REVERSED[op], right, left
+        return self.iverson(self.relation(op, self.write(left), self.write(right))), ATOM
 
     def on_pattern(self, node: Pattern) -> Piece:
         return self.iverson(self.related(node.op, node.left, node.right)), ATOM
@@ -354,6 +362,15 @@ class Printer:
         base, level = self.expr(expr.base)
         base = base if level == ATOM else self.bracket(base)
         return self.raised(base, self.squeezed(self.expr(expr.exp)[0])), POWER
+
+
+def is_inverse(node: Node) -> bool:
+    """Whether a node is an array that is called the inverse of another."""
+    return isinstance(node, Name) and node.name.endswith("_inv") and not any(node.at)
+
+
+def is_root(node: Node) -> bool:
+    return isinstance(node, Number) and isinstance(node.value, Pow) and node.value.exp == S.Half
 
 
 def _is_negative(term: Expr) -> bool:

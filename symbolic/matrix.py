@@ -23,6 +23,7 @@ from gradproof.symbolic.functions import spelled
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.nodes import (
     ONE,
+    Big,
     Call,
     Identity,
     MatrixPower,
@@ -50,6 +51,7 @@ from gradproof.symbolic.system import Array, Equation, System
 from gradproof.symbolic.terms import Terms, base_and_power, hadamard, is_constant, quotient
 
 Axes = tuple[Index, ...]
+Groups = dict[Axes, list[Node]]
 ROW, COLUMN = Index("i"), Index("j")  # how a condition on the places of a matrix is written
 
 
@@ -87,17 +89,28 @@ def matrix_form(equation: Equation, system: System, letters_: Letters) -> Form |
     needed = reader.must_fix(equation.target) | reader.must_fix(equation.body) | looked_up(equation.body, outs)
     loose = [letter for letter in outs if letter not in needed]
     for count in range(max(0, len(loose) - 2), len(loose) + 1):
-        for chosen in combinations(loose, count):
-            fixed = needed.union(chosen)
-            try:
-                right = reader.fixing(fixed).whole(equation.body, tuple(o for o in outs if o not in fixed))
-            except NoForm:
-                continue
-            if outs and set(outs) <= fixed and not any(isinstance(node, Times) and _chain(node) for node in walk(right)):
-                return None
-            at = tuple(None if index in outs and index not in fixed else index for index in equation.place)
-            return Form(Name(equation.name, at), right)
+        forms = [_form(equation, reader.fixing(needed.union(chosen)), outs) for chosen in combinations(loose, count)]
+        found = [form for form in forms if form is not None]
+        if found:
+            return min(found, key=lambda form: effort(form.right))
     return None
+
+
+def _form(equation: Equation, reader: MatrixReader, outs: Axes) -> Form | None:
+    free = tuple(letter for letter in outs if letter not in reader.fixed)
+    try:
+        right = reader.whole(equation.body, free)
+    except NoForm:
+        return None
+    if outs and not free and not any(isinstance(node, Times) and _chain(node) for node in walk(right)):
+        return None  # nothing but single entries: the index form says it as well
+    at = tuple(None if index in free else index for index in equation.place)
+    return Form(Name(equation.name, at), right)
+
+
+def effort(node: Node) -> int:
+    """How hard a matrix form is to read: its nodes, with sums that could not be turned into products counting more."""
+    return sum(10 if isinstance(inner, Big) else 1 for inner in walk(node))
 
 
 def _chain(node: Times) -> bool:
@@ -151,8 +164,11 @@ class MatrixReader:
             return self.outer(node.base, node.axis, axes)
         if node.rank or not axes or node == Number(S.Zero):
             return node
-        ones: list[Node] = [Ones(self.size(axis)) for axis in axes]
-        return times([node, ones[0], *(Transpose(one) for one in ones[1:])])
+        first, *second = (Ones(self.size(axis)) for axis in axes)
+        ones = times([first, *map(Transpose, second)])
+        if isinstance(node, Over) and node.top == ONE:
+            return Over(ones, node.bottom)
+        return times([node, ones])
 
     def broadcast(self, expr: Expr, axes: Axes) -> Node:
         """A number, a full array, or a vector that is repeated along one axis of a matrix."""
@@ -186,7 +202,7 @@ class MatrixReader:
 
     def read(self, expr: Expr, axes: Axes) -> Node:
         """The node of an expression whose free letters are exactly `axes`."""
-        if is_constant(expr) or (not axes and not accesses(expr) and not expr.has(Reduce, Compare)):
+        if is_constant(expr) or expr.is_Symbol:
             return signed_number(expr)
         if isinstance(expr, Access):
             return self.access(expr, axes)
@@ -235,6 +251,8 @@ class MatrixReader:
             renamed = dict(zip(axes, (ROW, COLUMN), strict=False))
             shape = tuple(self.size(axis) for axis in axes)
             return Pattern(expr.op, left.xreplace(renamed), right.xreplace(renamed), shape)
+        if not accesses(expr):
+            return Relation(expr.op, Number(left), Number(right))
         return Relation(expr.op, self.broadcast(left, axes), self.broadcast(right, axes))
 
     def power(self, expr: Expr, axes: Axes) -> Node:
@@ -291,30 +309,24 @@ class MatrixReader:
             return contract.contracted(self, expr, used)
         return self.oriented(expr, used) if len(used) == 2 else self.read(expr, used)
 
-    def combined(self, groups: dict[Axes, list[Node]], inverse: dict[Axes, list[Node]], axes: Axes) -> Node | None:
+    def combined(self, groups: Groups, inverse: Groups, axes: Axes) -> Node | None:
         """diag(u) M diag(v) from factors that depend on the row, on both letters and on the column."""
         if not axes:
             return None
-        parts = {key: divided(groups.get(key, []), inverse.get(key, [])) for key in {**groups, **inverse}}
         if len(axes) == 1:
-            return parts[axes]
-        row, column = parts.get(axes[:1]), parts.get(axes[1:])
-        matrix = parts.get(axes)
-        if matrix is None:
-            assert row is not None and column is not None
-            return times([row, transpose(column)])
-        left: list[Node] = []
-        right: list[Node] = []
-        for axis, vector, side in ((0, row, left), (1, column, right)):
-            if vector is None:
-                continue
-            top, below = vector_quotient(groups.get((axes[axis],), []), inverse.get((axes[axis],), []))
-            if repeats(vector, axis):
-                matrix = divided([matrix, *([Spread(top, axis)] if top else [])], [Spread(below, axis)] if below else [])
-            else:
-                side += [diagonal_of(top)] if top else []
-                side += [MatrixPower(diagonal_of(below), -1)] if below else []
-        return times([*left, matrix, *right])
+            return divided(groups.get(axes, []), inverse.get(axes, []))
+        row, column = (self.side(groups, inverse, axes, axis) for axis in (0, 1))
+        if axes not in groups and axes not in inverse:
+            return times([row.vector(), transpose(column.vector())])
+        matrix = divided(
+            [*groups.get(axes, []), *row.repeated(row.top), *column.repeated(column.top)],
+            [*inverse.get(axes, []), *row.repeated(row.bottom), *column.repeated(column.bottom)],
+        )
+        return times([*row.diagonals(), matrix, *column.diagonals()])
+
+    def side(self, groups: Groups, inverse: Groups, axes: Axes, axis: int) -> Side:
+        key = (axes[axis],)
+        return Side(axis, tuple(groups.get(key, ())), tuple(inverse.get(key, ())))
 
     def diagonal(self, factors: Sequence[Expr], divisors: Sequence[Expr], axes: Axes) -> Node | None:
         """δ(row, column) v = diag(v)."""
@@ -419,12 +431,40 @@ def divided(top: list[Node], bottom: list[Node]) -> Node:
     return Over(hadamard(top), hadamard(bottom)) if bottom else hadamard(top)
 
 
-def vector_quotient(top: list[Node], bottom: list[Node]) -> tuple[Node | None, Node | None]:
-    return hadamard(top) if top else None, hadamard(bottom) if bottom else None
-
-
 def diagonal_of(vector: Node) -> Node:
     return Call("diag", (vector,))
+
+
+def inverse_diagonal(vector: Node) -> Node:
+    """diag(r)⁻² for a division by the vector r²."""
+    whole = isinstance(vector, Power) and isinstance(vector.exponent, Number) and vector.exponent.value.is_Integer
+    if whole and vector.exponent.value > 0:
+        return MatrixPower(diagonal_of(vector.base), -int(vector.exponent.value))
+    return MatrixPower(diagonal_of(vector), -1)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The factors and divisors of a matrix that depend on its row (axis 0) or on its column (axis 1) only.
+
+    Row sums stay as they are and are repeated, `P ⊙ rowsum(T)`; other vectors become diagonal matrices.
+    """
+
+    axis: int
+    top: tuple[Node, ...]
+    bottom: tuple[Node, ...]
+
+    def vector(self) -> Node:
+        return divided(list(self.top), list(self.bottom))
+
+    def repeated(self, nodes: Iterable[Node]) -> list[Node]:
+        return [Spread(node, self.axis) for node in nodes if repeats(node, self.axis)]
+
+    def diagonals(self) -> list[Node]:
+        above = [node for node in self.top if not repeats(node, self.axis)]
+        below = [node for node in self.bottom if not repeats(node, self.axis)]
+        found = [diagonal_of(hadamard(above))] if above else []
+        return found + ([inverse_diagonal(hadamard(below))] if below else [])
 
 
 def with_scalars(scalars: list[Node], below: list[Node], core: Node | None) -> Node:

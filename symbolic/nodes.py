@@ -306,18 +306,21 @@ def times(factors: Iterable[Node]) -> Node:
     Times(factors=(MatrixPower(base=Name(name='A', at=(None, None)), exponent=2), ...
     """
     flat: list[Node] = []
+    front: list[Node] = []  # leading numbers of nested products
     sign = 1
     for factor in factors:
         if isinstance(factor, Sum) and len(factor.terms) == 1 and factor.terms[0][0] < 0:
             sign, factor = -sign, factor.terms[0][1]
-        for inner in factor.factors if isinstance(factor, Times) else (factor,):
-            if inner == ONE:
-                continue
+        parts = list(factor.factors) if isinstance(factor, Times) else [factor]
+        while flat and len(parts) > 1 and not parts[0].rank:
+            front.append(parts.pop(0))
+        for inner in parts:
             joined = _joined(flat[-1], inner) if flat else None
             if joined is not None:
                 flat[-1] = joined
-            else:
+            elif inner != ONE:
                 flat.append(inner)
+    flat = front + flat
     others = [node for node in flat if not isinstance(node, Identity)]
     if any(node.rank for node in others):
         flat = others
@@ -366,8 +369,11 @@ def transpose(node: Node) -> Node:
 
 
 def transposes(node: Node) -> int:
-    """How many transposes a reader has to read (those of vectors count half)."""
-    own = (2 if node.base.rank == 2 else 1) if isinstance(node, Transpose) else 0
+    """How hard the transposes in a formula are to read: those of names 2, of vectors and inverses 1, of brackets 3."""
+    own = 0
+    if isinstance(node, Transpose):
+        inverse = isinstance(node.base, Name) and node.base.name.endswith("_inv")
+        own = 1 if node.base.rank == 1 or inverse else 2 if isinstance(node.base, Name) else 3
     return own + sum(transposes(child) for child in node.children)
 
 

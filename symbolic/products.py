@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from sympy import Expr, Mul
 
-from gradproof.symbolic.calculus import bar, dot, tangent, whole
+from gradproof.symbolic.calculus import dot, tangent, whole
 from gradproof.symbolic.checks import same_values
 from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variables, derive_system
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, delta, map_accesses, names, sum_
 from gradproof.symbolic.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.symmetry import restored, withheld
 from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System, out_letters
 
@@ -33,13 +34,14 @@ def jacobian(system: System, wrt: str | Sequence[str] | None, program: Program, 
     log.steps = list(found.steps)
     gradients, folded = {}, found.system
     for name in found.wrt:
-        folded, equation = _unit(found, folded, name, f"J_{name}", layout, log)
+        array, equation = _unit(found, name, f"J_{name}", layout, log)
+        folded = folded.extended([array], [equation], [*folded.outputs, array.name])
         gradients[name] = Gradient(name, equation, folded)
     gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
     return replace(found, system=folded, gradients=gradients, cotangent=None, steps=tuple(log.steps))
 
 
-def _unit(found: Derivation, system: System, variable: str, name: str, layout: str, log: Log) -> tuple[System, Equation]:
+def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) -> tuple[Array, Equation]:
     """The Jacobian with respect to one variable, checked against the adjoint with an arbitrary cotangent."""
     row_array, column_array = found.forward.arrays[found.output], found.forward.arrays[variable]
     adjoint_equation = found.gradients[variable].equation
@@ -57,7 +59,7 @@ def _unit(found: Derivation, system: System, variable: str, name: str, layout: s
     shapes = (column_array.shape, row_array.shape) if swap else (row_array.shape, column_array.shape)
     array = Array(name, (*shapes[0], *shapes[1]))
     equation = whole(array, normalise(body, array.axes(outs), facts(found.system)))
-    new = system.extended([array], [equation], [*system.outputs, name])
+    new = found.system.extended([array], [equation], [*found.system.outputs, name])
     # contracted with an arbitrary cotangent it must give the adjoint back
     inside = Mul(Access(COTANGENT, *rows), Access(name, *outs))
     contracted = sum_(inside, row_array.axes(rows)).xreplace(dict(zip(columns, adjoint_equation.place, strict=True)))
@@ -66,7 +68,7 @@ def _unit(found: Derivation, system: System, variable: str, name: str, layout: s
     )
     checked = same_values(found.system, again, [adjoint_equation.name])
     log.add("unit cotangent", [adjoint_equation], [equation], checked, new)
-    return new, equation
+    return array, equation
 
 
 def closed(system: System, equation: Equation, forward: Sequence[str]) -> Expr:
@@ -89,34 +91,42 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
     (output,) = system.outputs
     if system.arrays[output].rank:
         raise GradproofError("a Hessian is taken of a scalar; contract the expression with a cotangent first")
-    first = derive_system(system, wrt, None, (), program, lang)
+    first = derive_system(withheld(system, chosen_variables(system, wrt)), wrt, None, (), program, lang)
     log = Log(lang)
     log.steps = list(first.steps)
     gradients: dict[str, Gradient] = {}
-    folded = first.system
+    folded = restored(gradient_system(first), system)
     for k, row in enumerate(first.wrt):
-        inner = replace(first.system, outputs=(bar(row),), _cache={}).needed([bar(row)])
+        inner = folded.needed([grad(row)])
         second = derive_system(inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang)
         log.steps += second.steps
         for column in first.wrt[k:]:
-            name = f"H_{row}" if row == column else f"H_{row}_{column}"
-            folded, equation = _block(second, folded, column, name, log)
-            gradients[row if row == column else f"{row},{column}"] = Gradient(f"{row},{column}", equation, folded)
+            pair = column if row == column else f"{row},{column}"
+            array, equation = _block(second, column, f"H_{pair.replace(',', '_')}", log)
+            folded = folded.extended([array], [equation], [*folded.outputs, array.name])
+            gradients[pair] = Gradient(pair, equation, folded)
     gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
     return replace(first, system=folded, gradients=gradients, steps=tuple(log.steps))
 
 
-def _block(second: Derivation, system: System, column: str, name: str, log: Log) -> tuple[System, Equation]:
-    derived = [e for e in second.system.equations if e.name not in system.arrays and not e.name.endswith("_bar_bar")]
-    arrays = [second.system.arrays[e.name] for e in derived]
-    system = system.extended(arrays, derived, system.outputs)
+def grad(name: str) -> str:
+    """The name of a first derivative once it is differentiated again (`X_bar` is then the new adjoint)."""
+    return f"{name}_grad"
+
+
+def gradient_system(first: Derivation) -> System:
+    """The system of a first derivation with its adjoints renamed, ready to be differentiated again."""
+    derived = [name for name in first.system.defined if name not in first.forward.defined]
+    return first.system.renamed({name: grad(name.removesuffix("_bar")) for name in derived})
+
+
+def _block(second: Derivation, column: str, name: str, log: Log) -> tuple[Array, Equation]:
     if second.cotangent is not None:
-        return _unit(second, system, column, name, "numerator", log)
+        return _unit(second, column, name, "numerator", log)
     source = second.gradients[column].equation
-    array = Array(name, second.system.arrays[column].shape)
+    array = Array(name, second.forward.arrays[column].shape)
     body = closed(second.system, source, [e.name for e in second.forward.equations])
-    equation = whole(array, normalise(body, source.axes, facts(second.system)))
-    return system.extended([array], [equation], [*system.outputs, name]), equation
+    return array, whole(array, normalise(body, source.axes, facts(second.system)))
 
 
 def jvp(
@@ -138,7 +148,7 @@ def jvp(
     raw = tangent(system, list(directions)).renamed({dot(name): new for name, new in directions.items()})
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.tangents(raw, system, derived, output, directions)
-    folded = log.fold(raw, derived, keep, [dot(output)], absorb)
+    folded = log.fold(raw, derived, keep, [dot(output)], output, absorb)
     gradient = Gradient(output, folded.defined[dot(output)][0], folded)
     return Derivation(
         program.text, program, system, folded, output, tuple(directions), None, {output: gradient}, tuple(log.steps)
@@ -147,9 +157,9 @@ def jvp(
 
 def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en") -> Derivation:
     """The Hessian of a scalar times a vector: the gradient's change along `vector`."""
-    first = derive_system(system, wrt, None, (), program, lang)
+    first = derive_system(withheld(system, chosen_variables(system, wrt)), wrt, None, (), program, lang)
     (name,) = first.wrt
-    inner = replace(first.system, outputs=(bar(name),), _cache={}).needed([bar(name)])
+    inner = restored(gradient_system(first), system).needed([grad(name)])
     second = jvp(inner, {name: vector}, program, lang)
     return replace(second, forward=system, output=first.output, steps=(*first.steps, *second.steps))
 
@@ -173,7 +183,7 @@ def propagation(system: System, variable: str, program: Program, lang: str = "en
     derived = list(dict.fromkeys(names_new[name] for name in tangents if name in raw.defined))
     log.propagations(raw, new, names_new, variable)
     keep = derived if new.recurrent(names_new[dot(output)]) else ()
-    folded = log.fold(new, derived, keep, [names_new[dot(output)]])
+    folded = log.fold(new, derived, keep, [names_new[dot(output)]], output)
     listed = tuple(name for name in derived if name in folded.defined)
     gradient = Gradient(variable, folded.defined[names_new[dot(output)]][-1], folded)
     return Derivation(

@@ -12,11 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sympy import Expr, Integer, Symbol, sympify
 
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, Axis, Index, accesses, letters, map_accesses, names
+
+if TYPE_CHECKING:
+    from gradproof.symbolic.distributions import Law
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Array:
     """A named array: its shape, where its indices start, and what is known of it.
 
     `properties` holds declared facts ("symmetric", "simplex", …); `below` is the size under which the entries of an
-    array of integers lie, for lookups; `latex` overrides the printed name.
+    array of integers lie, for lookups; `latex` overrides the printed name; `law` is the distribution of its entries.
     """
 
     name: str
@@ -33,11 +37,16 @@ class Array:
     properties: frozenset[str] = frozenset()
     below: Expr | None = None
     latex: str = ""
-    moments: tuple[Expr, Expr] | None = None
+    law: Law | None = None
 
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @property
+    def moments(self) -> tuple[Expr, Expr] | None:
+        """Mean and variance of an entry, of a random array."""
+        return (self.law.mean, self.law.variance) if self.law else None
 
     def first(self, axis: int) -> Expr:
         return Integer(self.origin[axis]) if self.origin else Integer(0)

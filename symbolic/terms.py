@@ -121,6 +121,11 @@ class Terms:
             else:
                 factors.append(factor)
         top, bottom = _over_root(top, bottom)
+        for factor in list(factors):  # x^p / x
+            base, power = base_and_power(factor)
+            if base in divisors and not power.is_number:
+                divisors.remove(base)
+                factors[factors.index(factor)] = base ** (power - 1)
         return Term(1 if number.p > 0 else -1, top, bottom, tuple(factors), tuple(divisors))
 
     # --- order
@@ -190,12 +195,14 @@ def quotient(top: list[Node], bottom: list[Node], core: Node | None) -> Node:
     if core is None:
         numerator = times(top)
         return Over(numerator, times(bottom)) if bottom else numerator
+    if bottom and isinstance(core, Over) and core.bottom.rank:
+        return quotient(top, [], Over(core.top, times([*bottom, core.bottom])))
     if not bottom:
         return times([*top, core])
     bracketed = [core] if isinstance(core, Sum) else [f for f in getattr(core, "factors", ()) if isinstance(f, Sum)]
     numeric = all(isinstance(node, NumberNode) and is_constant(node.value) for node in bottom)
     spread = isinstance(core, Hadamard) or any(isinstance(node, Big) for node in getattr(core, "factors", [core]))
-    plain = not top and not spread and (not bracketed or (core is bracketed[0] and numeric))
+    plain = not top and not spread and (not bracketed or numeric)
     if plain:
         return Over(core, times(bottom))
     return times([Over(times(top), times(bottom)), core])

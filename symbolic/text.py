@@ -18,7 +18,7 @@ from gradproof.symbolic.system import Array, Equation, System
 
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-FUNCTIONS = {"sigmoid": "σ", "relu": "ReLU", "sigma_prime": "σ′"}
+FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan"}
 RELATIONS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
 BIG = {"sum": "Σ", "prod": "∏", "max": "max"}
 # One letter with its marks and its raised or lowered signs, and no further letter, so that no neighbour runs into it.
@@ -66,12 +66,13 @@ class TextPrinter(Printer):
         return f"[{inside}]" if square else f"({inside})"
 
     def function(self, name: str) -> str:
-        return FUNCTIONS.get(name, name.replace("_prime", "′"))
+        return FUNCTIONS.get(name, name)
 
     def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str:
         text = parts[0]
         for place, part in enumerate(parts[1:]):
-            text += part if touching(parts[place], part, nodes[place]) else " " + part
+            digits = bool(re.search("[0-9]$", text) and re.match("[0-9]", part))
+            text += part if touching(parts[place], part, nodes[place]) else ("·" if digits else " ") + part
         return text
 
     def big(self, op: str, below: str, above: str) -> str:
@@ -153,7 +154,7 @@ def equation_text(
 
 def expression_text(
     expr: Expr,
-    outs: Sequence[Index],
+    outs: Sequence[Expr],
     system: System,
     form: str = "matrix",
     letters: Letters | Mapping[object, str] | None = None,

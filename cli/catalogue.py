@@ -1,0 +1,72 @@
+"""`gradproof list` and `gradproof show`."""
+
+from __future__ import annotations
+
+import click
+
+from gradproof.cli.output import emit_json
+from gradproof.symbolic.catalogue import Entry, entries, get
+
+
+@click.command("list")
+@click.option("--topic", metavar="TOPIC", help="Only the entries of one topic, such as attention.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_context
+def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
+    """List the documented formulas with kind and verdict."""
+    found = list(entries(topic))
+    if topic and not found:
+        topics = sorted({entry.topic for entry in entries()})
+        raise click.UsageError(f"there is no topic {topic}; there are {', '.join(topics)}")
+    lang = ctx.obj["lang"]
+    if as_json:
+        emit_json(
+            [
+                {"id": e.id, "title": title(e, lang), "kind": e.kind, "verdict": e.verdict, "source": e.source}
+                for e in found
+            ]
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("identifier", "title", "kind", "verdict", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column == "identifier")
+    for entry in found:
+        table.add_row(entry.id, title(entry, lang), entry.kind, entry.verdict, entry.source)
+    Console().print(table)
+    click.echo(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more")
+
+
+def title(entry: Entry, lang: str) -> str:
+    return entry.title_zh if lang == "zh" else entry.title
+
+
+@click.command("show")
+@click.argument("identifier", metavar="ID")
+@click.pass_context
+def show_command(ctx: click.Context, identifier: str) -> None:
+    """Show one documented formula: statement, equations, assumptions, source, verdict and note."""
+    entry, lang = get(identifier), ctx.obj["lang"]
+    rows = [
+        ("identifier", entry.id),
+        ("title", title(entry, lang)),
+        ("kind", entry.kind),
+        ("source", entry.source),
+        ("verdict", entry.verdict),
+        ("statement", entry.statement),
+    ]
+    rows += [("equations", part.strip()) for part in entry.expression.split(";") if part.strip()]
+    rows += [("shapes", "  ".join(f"{name}:{shape}" for name, shape in entry.shapes.items()))] if entry.shapes else []
+    rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
+    rows += [("cotangent", entry.cotangent)] if entry.cotangent else []
+    rows += [("identity", f"{i.left}  =  {i.right}   ({i.says})") for i in entry.identities]
+    rows += [("claim", f"{c.claim}  is {c.expected}  ({c.says})") for c in entry.claims]
+    rows += [("assumption", assumption) for assumption in entry.assumptions]
+    note = entry.note_zh if lang == "zh" else entry.note
+    rows += [("note", note)] if note else []
+    last = ""
+    for label, text in rows:
+        click.echo(f"{'' if label == last else label:<12}{text}")
+        last = label

@@ -1,0 +1,113 @@
+"""`gradproof derive`: a derivation in every form in which someone may want it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from gradproof.cli.inputs import Formula, formula, output_option, syntax_option, variables, wrt_option
+from gradproof.cli.output import emit, emit_json
+from gradproof.symbolic.derive import Derivation
+
+FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
+
+
+@click.command("derive")
+@click.argument("expression", metavar="(ID | EXPR)")
+@click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
+@wrt_option
+@click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the Hessian of a scalar.")
+@click.option("--cotangent", metavar="NAME", help="The adjoint of a non-scalar for a given cotangent.")
+@click.option("--jacobian", is_flag=True, help="The Jacobian of a non-scalar.")
+@click.option("--jvp", metavar="A=dA,…", help="The change of the value along changes of variables.")
+@click.option("--hvp", metavar="VECTOR", help="The Hessian times a vector of this name.")
+@click.option("--steps/--no-steps", default=True, help="Show every step and how it was checked.")
+@click.option("--example", is_flag=True, help="Add a worked example in small numbers.")
+@click.option("--form", type=click.Choice(["matrix", "index"]), help="Matrix form or index form.")
+@click.option("--layout", type=click.Choice(["denominator", "numerator"]), help="Layout of derivatives.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the result.")
+@syntax_option
+@output_option
+@click.pass_context
+def derive_command(ctx: click.Context, expression: str, declarations: tuple[str, ...], **options: Any) -> None:
+    """Derive a documented formula, or your own expression with its arrays.
+
+    \b
+    gradproof derive attention.block_backward
+    gradproof derive "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W
+    gradproof derive "softmax(z)" z:n --jacobian
+    """
+    from gradproof.cli import report
+
+    lang = ctx.obj["lang"]
+    found = formula(expression, declarations, options.pop("syntax"))
+    output, format_, steps, example = (options.pop(k) for k in ("output", "format_", "steps", "example"))
+    form = options.pop("form")
+    derivation = derived(found, variables(options.pop("wrt")), lang, **options)
+    layout = options["layout"] or ("numerator" if options["jacobian"] else "denominator")
+    result = report.Report(derivation, found.entry, form, layout, steps, example, lang)
+    if format_ == "json":
+        emit_json(report.as_json(result), output)
+    elif format_ in ("numpy", "torch"):
+        emit(report.as_code(derivation, format_), output)
+    else:
+        emit({"text": report.as_text, "latex": report.as_latex, "markdown": report.as_markdown}[format_](result), output)
+
+
+def derived(
+    found: Formula,
+    wrt: Sequence[str] | None,
+    lang: str,
+    order: int = 1,
+    cotangent: str | None = None,
+    jacobian: bool = False,
+    jvp: str | None = None,
+    hvp: str | None = None,
+    layout: str | None = None,
+) -> Derivation:
+    """The derivation that the options ask for."""
+    from gradproof.symbolic import products
+    from gradproof.symbolic.catalogue.derivation import derive_entry
+    from gradproof.symbolic.derive import derive_system
+    from gradproof.symbolic.language import build
+    from gradproof.symbolic.syntax import parse
+
+    chosen = [name for name, value in (("--jacobian", jacobian), ("--jvp", jvp), ("--hvp", hvp), ("--order 2", order == 2)) if value]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} ask for different things; choose one")
+    if found.entry is not None and not chosen and wrt is None and cotangent is None:
+        return derive_entry(found.entry, lang)
+    if found.entry is not None:
+        if not found.entry.expression:
+            derive_entry(found.entry)  # raises with the reason
+        program, shapes = parse(found.entry.expression), dict(found.entry.shapes)
+        system = build(program, shapes).renamed(found.entry.names)
+        wrt, cotangent = wrt or found.entry.wrt, cotangent or (None if chosen else found.entry.cotangent)
+    else:
+        assert found.program is not None
+        program = found.program
+        system = build(program, found.declarations)
+    if jacobian:
+        return products.jacobian(system, wrt, program, layout or "numerator", lang)
+    if order == 2:
+        return products.hessian(system, wrt, program, lang)
+    if jvp:
+        return products.jvp(system, _directions(jvp), program, lang)
+    if hvp:
+        if wrt is None or len(wrt) != 1:
+            raise click.UsageError("--hvp needs exactly one variable: --wrt x")
+        return products.hvp(system, wrt[0], hvp, program, lang)
+    return derive_system(system, wrt, cotangent, (), program, lang)
+
+
+def _directions(text: str) -> dict[str, str]:
+    """Read `X=dX,W=dW`; a bare `X` moves along `dX`."""
+    found = {}
+    for item in text.split(","):
+        name, _, direction = item.strip().partition("=")
+        if not name.isidentifier() or not (direction or f"d{name}").isidentifier():
+            raise click.UsageError(f"--jvp reads NAME=DIRECTION pairs, not {item!r}")
+        found[name] = direction or f"d{name}"
+    return found

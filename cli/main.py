@@ -1,0 +1,106 @@
+"""The command's frame: which command lives in which module, and how errors reach the user.
+
+Commands are imported when they are called, so that `gradproof --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+# name → (module, one line of help)
+COMMANDS = {
+    "list": ("catalogue", "List the documented formulas."),
+    "show": ("catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
+    "derive": ("derive", "Derive a documented formula or your own expression."),
+    "check": ("check", "Check a formula that you wrote."),
+    "verify": ("verify", "Compare derived formulas with torch autograd and other independent sources."),
+    "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
+    "train": ("train", "Train a model with generated code."),
+    "bench": ("bench", "Measure derivations, side by side with peers."),
+    "demo": ("demo", "A tour: derive, check, export, train."),
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"gradproof.cli.{COMMANDS[cmd_name][0]}")
+        return getattr(module, f"{cmd_name}_command")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command {args[0]}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--catalogue", "notes", metavar="FILE.py", help="Add the entries of your own notes (runs that file).")
+@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", help="Language of titles and reasons.")
+@click.version_option(package_name="gradproof")
+@click.pass_context
+def group(ctx: click.Context, notes: str | None, lang: str) -> None:
+    """Derive the mathematics of deep learning: steps, LaTeX, code and checks.
+
+    A formula is an identifier of the catalogue (`gradproof list`) or your own expression, followed by its arrays:
+
+        gradproof derive "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W
+    """
+    ctx.obj = {"lang": lang}
+    if notes:
+        from gradproof.cli.notes import load
+
+        load(notes)
+
+
+def main() -> None:
+    """Run the command: exit 0 done, 1 a check failed, 2 used wrongly, 3 could not decide."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; errors of the input are one message on stderr."""
+    try:
+        result: Any = group.main(args=arguments, prog_name="gradproof", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except (RecursionError, MemoryError):
+        click.echo("gradproof: the expression is too large; name intermediates: S = …; …", err=True)
+        return 2
+    except OSError as error:
+        click.echo(f"gradproof: {error.filename or ''} {error.strerror or error}".replace("  ", " "), err=True)
+        return 2
+    except ValueError as error:
+        from gradproof.symbolic.errors import GradproofError
+
+        if not isinstance(error, GradproofError):
+            raise
+        click.echo(f"gradproof: {error}", err=True)
+        return 2

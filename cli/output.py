@@ -1,0 +1,39 @@
+"""Where results go: to standard output, or to a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def emit(text: str, path: str | None) -> None:
+    """Print a result, or write it to a file by way of a temporary one."""
+    if path is None:
+        click.echo(text)
+        return
+    write(Path(path), text if text.endswith("\n") else text + "\n")
+    click.echo(f"written: {path}", err=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text file so that it is never half there."""
+    if not path.parent.is_dir():
+        raise click.UsageError(f"the folder {path.parent} does not exist")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def emit_json(document: Any, path: str | None = None) -> None:
+    emit(json.dumps(document, ensure_ascii=False, indent=2), path)

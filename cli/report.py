@@ -1,0 +1,174 @@
+"""One derivation as text, LaTeX, Markdown, JSON or code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradproof.symbolic import latex, text
+from gradproof.symbolic.catalogue import Entry
+from gradproof.symbolic.counting import Cost, cost
+from gradproof.symbolic.derive import Derivation, Step
+from gradproof.symbolic.example import numbers_text, worked_example
+from gradproof.symbolic.system import Equation
+
+LAYOUTS = {
+    "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",
+    "numerator": "numerator layout: the axes of the value come first, then those of the variable",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A derivation and how it is to be shown."""
+
+    derivation: Derivation
+    entry: Entry | None
+    form: str | None
+    layout: str
+    steps: bool
+    example: bool
+    lang: str
+
+    @property
+    def title(self) -> str:
+        if self.entry is None:
+            return self.derivation.text.strip()
+        return f"{self.entry.id}: {self.entry.title_zh if self.lang == 'zh' else self.entry.title}"
+
+    @property
+    def rows(self) -> list[tuple[Equation, str]]:
+        """The result's equations with the shapes of the arrays that they give."""
+        found = self.derivation
+        arrays = found.system.arrays
+        return [(e, shape_text(arrays[e.name].shape)) for e in (*found.definitions, *found.results)]
+
+    @property
+    def cost(self) -> Cost:
+        return cost(self.derivation.system, [equation.name for equation in self.derivation.results])
+
+
+def shape_text(shape: tuple[Any, ...]) -> str:
+    return "×".join(map(str, shape)) if shape else "scalar"
+
+
+def as_text(report: Report) -> str:
+    """The value, the results with their shapes, the layout, what it costs, the steps, the example."""
+    found, lines = report.derivation, [report.title, ""]
+    if report.entry is None:
+        lines += [found.value, ""]
+    rows = [(found.line(equation, report.form), shape) for equation, shape in report.rows]
+    width = min(max(len(line) for line, _ in rows), 88)
+    lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
+    if report.form is None and found.form == "matrix" and not report.steps:
+        pass
+    elif report.form is None and found.form == "matrix":
+        lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]
+    lines += ["", LAYOUTS[report.layout]]
+    if report.entry is not None:
+        note = report.entry.note_zh if report.lang == "zh" else report.entry.note
+        lines += [f"verdict: {report.entry.verdict}", *([note] if note else [])]
+    lines += ["", *report.cost.lines()]
+    if report.steps:
+        lines += ["", "steps"]
+        for number, step in enumerate(found.steps, 1):
+            lines += [f"{number:>3}. {step.rule}: {step.reason}"]
+            lines += [f"       {line}" for line in step.shown(step.after)]
+            lines += [f"       checked: {step.checked}"]
+    if report.example:
+        lines += ["", *example_lines(report)]
+    return "\n".join(lines)
+
+
+def example_lines(report: Report) -> list[str]:
+    """A worked example, one array a line."""
+    example = worked_example(report.derivation)
+    lines = [f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}"]
+    for group in (example.inputs, example.values, example.results):
+        lines += [f"  {text.plain_name(name)[0]} = {numbers_text(value)}" for name, value in group.items()]
+    return lines
+
+
+def as_latex(report: Report) -> str:
+    """The result as one `aligned` block, the steps as one more each."""
+    found = report.derivation
+    parts = [f"% {report.title}", f"% {LAYOUTS[report.layout]}", f"\\[\n{found.latex(report.form)}\n\\]"]
+    if report.steps:
+        for number, step in enumerate(found.steps, 1):
+            parts += [f"% {number}. {step.rule}: {step.reason}", f"% checked: {step.checked}", f"\\[\n{step_latex(step)}\n\\]"]
+    return "\n".join(parts)
+
+
+def step_latex(step: Step) -> str:
+    return latex.system_latex(list(step.after), step.system, "index")
+
+
+def as_markdown(report: Report) -> str:
+    """Markdown with `$$` blocks that KaTeX takes."""
+    found = report.derivation
+    parts = [f"# {report.title}", f"$$\n{found.latex(report.form)}\n$$", f"*{LAYOUTS[report.layout]}*"]
+    rows = ["| array | shape |", "|---|---|", *(f"| `{e.name}` | {shape} |" for e, shape in report.rows)]
+    parts += ["\n".join(rows), *report.cost.lines()]
+    if report.steps:
+        parts += ["## Steps"]
+        for number, step in enumerate(found.steps, 1):
+            parts += [f"{number}. **{step.rule}**: {step.reason}", f"$$\n{step_latex(step)}\n$$", f"*checked: {step.checked}*"]
+    if report.example:
+        parts += ["## Example", "```\n" + "\n".join(example_lines(report)) + "\n```"]
+    return "\n\n".join(parts)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The document that DESIGN describes."""
+    found = report.derivation
+    source = as_code(found, "numpy")
+    document: dict[str, Any] = {
+        "expression": found.text,
+        "shapes": {name: [str(size) for size in found.forward.arrays[name].shape] for name in found.forward.inputs},
+        "layout": report.layout,
+        "value": found.value,
+        "definitions": [found.line(equation, report.form) for equation in found.definitions],
+        "gradients": {
+            name: {
+                "text": str(gradient),
+                "latex": gradient.latex,
+                "index": gradient.index,
+                "numpy": source,
+                "shape": [str(size) for size in gradient.shape],
+            }
+            for name, gradient in found.gradients.items()
+        },
+        "steps": [
+            {
+                "rule": step.rule,
+                "reason": step.reason,
+                "before": step.shown(step.before),
+                "after": step.shown(step.after),
+                "checked": step.checked,
+            }
+            for step in found.steps
+        ]
+        if report.steps
+        else [],
+        "cost": report.cost.as_json(),
+    }
+    if report.example:
+        example = worked_example(found)
+        document["example"] = {
+            "sizes": example.sizes,
+            "inputs": example.inputs,
+            "values": example.values,
+            "results": example.results,
+        }
+    return document
+
+
+def as_code(derivation: Derivation, backend: str) -> str:
+    """The function that computes value and gradients."""
+    if backend == "torch":
+        from gradproof.numeric.compile import compile_torch
+
+        return compile_torch(derivation).source
+    from gradproof.numeric.compile import compile_numpy
+
+    return compile_numpy(derivation).source

@@ -1,0 +1,151 @@
+"""Closed forms: geometric sums, linear recurrences, and the shortest of several ways to write a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Add, Dummy, Expr, Integer, Mul, Number, Pow, S, cancel, expand, factor
+
+from gradproof.symbolic.errors import RuleError
+from gradproof.symbolic.expr import Access, Axis, Reduce, fresh, letters, names, open_, rebuild, sum_
+from gradproof.symbolic.fold import common_factor
+from gradproof.symbolic.system import Equation, System, out_letters
+
+# ---------------------------------------------------------------------------------------------------- geometric sums
+
+
+def geometric(expr: Expr, assumed: list[Expr] | None = None) -> Expr:
+    """Every Σ_s r^s in closed form: r^lo (1 − r^n)/(1 − r) for n terms; each ratio r ≠ 1 is added to `assumed`.
+
+    >>> from gradproof.symbolic.expr import Index, Size
+    >>> s, t, b = Index("s"), Size("t"), Access("b")
+    >>> geometric(sum_(b ** (t - 1 - s), [(s, 0, t)]))
+    (1 - b**t)/(1 - b)
+    """
+    assumed = [] if assumed is None else assumed
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    if isinstance(expr, Reduce):
+        if expr.op == "sum" and len(expr.axes) == 1:
+            body, axes = open_(expr, letters(expr))
+            found = _geometric_sum(body, axes[0], assumed)
+            if found is not None:
+                return found
+        return expr
+    return rebuild(expr, [geometric(arg, assumed) for arg in expr.args])
+
+
+def _geometric_sum(body: Expr, axis: Axis, assumed: list[Expr]) -> Expr | None:
+    letter, lo, hi = axis
+    outside: list[Expr] = []
+    powers: dict[Expr, tuple[Expr, Expr]] = {}  # base → (a, c) of its exponent a·letter + c
+    for own in Mul.make_args(body):
+        if letter not in letters(own):
+            outside.append(own)
+            continue
+        base, exponent = own.as_base_exp()
+        exponent = exponent.expand()
+        slope = exponent.coeff(letter)
+        rest = (exponent - slope * letter).expand()
+        if letter in letters(base) or letter in letters(rest) or not isinstance(slope, Integer):
+            return None
+        powers[base] = slope, rest
+    if not powers:
+        return None
+    falling = all(slope < 0 for slope, _ in powers.values())  # sum from the other end, so that exponents are positive
+    start = hi - 1 if falling else lo
+    first = Mul(*(base ** (slope * start + rest).expand() for base, (slope, rest) in powers.items()))
+    steps = {base: -slope if falling else slope for base, (slope, _) in powers.items()}
+    count = hi - lo
+    ratio = Mul(*(base**step for base, step in steps.items()))
+    if ratio not in assumed:
+        assumed.append(ratio)
+    last = Mul(*(base ** (step * count).expand() for base, step in steps.items()))
+    return Mul(*outside, first, 1 - last, _reciprocal(steps))
+
+
+def _reciprocal(steps: dict[Expr, Integer]) -> Expr:
+    """1/(1 − r); 1 − b^k is written (1 − b)(1 + b + … + b^{k−1}), so that a factor 1 − b cancels."""
+    ((base, step), *more) = steps.items()
+    if more or step < 2:
+        return 1 / (1 - Mul(*(base**step for base, step in steps.items())))
+    return 1 / (1 - base) / Add(*(base**k for k in range(int(step))))
+
+
+# -------------------------------------------------------------------------------------------------- shortest form
+
+
+def measure(expr: Expr) -> int:
+    """How long an expression reads: the number of its parts, signs not counted."""
+    if isinstance(expr, Access) or not expr.args:
+        return 1
+    if isinstance(expr, Mul) and expr.args[0] == -1:
+        return measure(-expr)
+    return 1 + sum(measure(arg) for arg in expr.args)
+
+
+def shortest(expr: Expr) -> Expr:
+    """The shortest of several equal forms: as it is, multiplied out, with common factors in front, factored.
+
+    >>> from sympy.abc import a, b, d
+    >>> shortest(d**2 * a**2 + d * b - d**2 * a**2 + d * a * b)
+    d*b*(a + 1)
+    """
+    masks: dict[Expr, Expr] = {}
+    masked = _masked(expr, masks)
+    back = {dummy: part for part, dummy in masks.items()}
+    forms: list[Callable[[], Expr]] = [
+        lambda: masked,
+        lambda: _grouped(masked),
+        lambda: _grouped(expand(masked)),
+        lambda: cancel(masked),
+        lambda: factor(masked),
+    ]
+    found = [form() for form in forms]
+    return min(found, key=measure).xreplace(back)
+
+
+def _grouped(expr: Expr) -> Expr:
+    return common_factor(expr) if isinstance(expr, Add) else expr
+
+
+def _masked(expr: Expr, masks: dict[Expr, Expr]) -> Expr:
+    """A rational function in symbols that stand for all that is none."""
+    rational = isinstance(expr, (Add, Mul)) or (isinstance(expr, Pow) and isinstance(expr.exp, Integer))
+    if rational:
+        return expr.func(*(_masked(arg, masks) for arg in expr.args))
+    if isinstance(expr, Number):
+        return expr
+    if expr not in masks:
+        masks[expr] = Dummy(f"m{len(masks)}")
+    return masks[expr]
+
+
+# ----------------------------------------------------------------------------------------------- linear recurrences
+
+
+def unrolled(system: System, name: str) -> Equation:
+    """h[0] = c; h[t] = a h[t−1] + f(t)   becomes   h[t] = a^t c + Σ_{s=1…t} a^{t−s} f(s).
+
+    Raises RuleError unless the recurrence is of that kind, with a that does not depend on t.
+    """
+    pieces = system.defined[name]
+    array = system.arrays[name]
+    outs = out_letters(array.rank)
+    axis = next((k for k in range(array.rank) if any(not letters(piece.place[k]) for piece in pieces)), None)
+    fail = RuleError(f"the recurrence of {name} has no closed form here: h[0] = c; h[t+1] = a*h[t] + f(t) has one")
+    if axis is None or len(pieces) != 2:
+        raise fail
+    first, step = sorted(pieces, key=lambda piece: bool(letters(piece.place[axis])))
+    t, before = outs[axis], Access(name, *(out - 1 if k == axis else out for k, out in enumerate(outs)))
+    (low,) = [lo for letter, lo, _ in step.axes if letter == step.place[axis]]
+    body = step.body.xreplace(dict(zip(step.place, outs, strict=True))).expand(deep=False)
+    linear = [term for term in Add.make_args(body) if before in term.args or term == before]
+    rest = Add(*(term for term in Add.make_args(body) if term not in linear))
+    slope = Add(*(term / before for term in linear))
+    if first.place[axis] != 0 or low != 1 or name in names(rest) or name in names(slope) or t in letters(slope):
+        raise fail
+    start = first.body.xreplace({p: out for p, out in zip(first.place, outs, strict=True) if letters(p)})
+    (s,) = fresh({*outs, *letters(body)}, 1)
+    total = slope**t * start + sum_(slope ** (t - s) * rest.xreplace({t: s}), [(s, S.One, t + 1)])
+    return Equation(name, outs, array.axes(outs), total)

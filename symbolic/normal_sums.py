@@ -1,0 +1,307 @@
+"""Sums over letters in normal forms: flat, without deltas, free factors outside, one sum for each connected part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+from sympy import Add, Expr, Function, Mul, Pow, S, exp
+
+from gradproof.symbolic.calculus import solve_deltas
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, delta, letters, nonnegative, open_, sum_
+from gradproof.symbolic.normal_conditions import threshold
+from gradproof.symbolic.polynomials import (
+    Mono,
+    Poly,
+    added,
+    atom,
+    frozen,
+    leading,
+    merged,
+    product_expr,
+    scaled,
+)
+from gradproof.symbolic.system import Equation, out_letters
+
+if TYPE_CHECKING:
+    from gradproof.symbolic.normal_form import Normal, Scope
+
+Factors = dict[Expr, Fraction]
+Part = tuple[Factors, list[Axis]]
+MAX_FLIPS = 4  # symmetric accesses in one sum of which both ways round are tried
+
+
+class Sums:
+    """The rules for sums, for one `Normal`."""
+
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+        arrays = normal.system.arrays
+        inverse = {e.name: e.body.matrix for e in normal.system.equations if self.implicit(e) and e.body.kind == "inv"}
+        self.inverses = inverse | {matrix: name for name, matrix in inverse.items()}
+        self.symmetric = {name for name, array in arrays.items() if array.properties & {"symmetric", "psd", "diagonal"}}
+        self.symmetric |= {name for name, matrix in inverse.items() if matrix in self.symmetric}
+        self.orthogonal = {name for name, array in arrays.items() if "orthogonal" in array.properties}
+
+    def implicit(self, equation: Equation) -> bool:
+        return isinstance(equation.body, Implicit)
+
+    def entry(self, access: Access, scope: Scope) -> Poly:
+        """An entry of an array that is not replaced; of a symmetric matrix one of the two that are equal."""
+        indices = access.indices
+        properties = self.normal.system.arrays[access.name].properties
+        if access.name in self.symmetric:
+            indices = (*indices[:-2], *sorted(indices[-2:], key=str))
+        value = atom(Access(access.args[0], *indices))
+        if "diagonal" in properties and indices[-1] != indices[-2]:
+            place = Access(access.args[0], *indices[:-1], indices[-2])
+            bracket = self.normal.conditions.of("==", indices[-2], indices[-1], scope)
+            return self.normal.product([atom(place), bracket], scope)
+        return value
+
+    def total(self, poly: Poly, axes: Sequence[Axis], scope: Scope) -> Poly:
+        """Σ over `axes` of a normal form, as a normal form."""
+        return added(self.one(dict(mono), number, list(axes), scope) for mono, number in poly.items())
+
+    def one(self, factors: Factors, number: Fraction, axes: list[Axis], scope: Scope) -> Poly:
+        """Σ over `axes` of one product."""
+        self.normal.spend(2)
+        inner = scope | {letter: (lo, hi) for letter, lo, hi in axes}
+        if not axes:
+            return self.normal.settled(factors, number, scope)
+        for step in (self.ranged, self.solved, self.flattened, self.cancelled, self.known):
+            found = step(factors, axes, scope, inner)
+            if found is not None:
+                new, left = found
+                return scaled(self.total(new, left, scope), number)
+        summed = {axis[0] for axis in axes}
+        outside = {base: power for base, power in factors.items() if summed.isdisjoint(letters(base))}
+        inside = {base: power for base, power in factors.items() if base not in outside}
+        parts = [self.part(*part, scope) for part in connected(inside, axes)]
+        return self.normal.product([self.normal.settled(outside, number, scope), *parts], scope)
+
+    # --- steps: each returns what is left to sum, and the letters left, or None where it does not apply
+
+    def ranged(self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope) -> tuple[Poly, list[Axis]] | None:
+        """Ranges start at 0, single values are put in, and a condition t < e becomes the end of t's range."""
+        for axis in axes:
+            letter, lo, hi = axis
+            others = [other for other in axes if other is not axis]
+            if (hi - lo).expand() == 1:
+                new = _moved(others, {letter: lo})
+                return self._replaced(factors, {letter: lo}, new, scope), new
+            if lo != 0:
+                shift = {letter: letter + lo}
+                new = [*_moved(others, shift), (letter, S.Zero, (hi - lo).expand())]
+                return self._replaced(factors, shift, new, scope), new
+            for base in factors:
+                end = threshold(base, letter) if isinstance(base, Compare) and letter in letters(base) else None
+                known = [*_axes(scope), *others]
+                if end is not None and nonnegative(hi - end, known) and nonnegative(end, known):
+                    rest = {other: power for other, power in factors.items() if other != base}
+                    new = [*others, (letter, lo, end)]
+                    return self._replaced(rest, {}, new, scope), new
+        return None
+
+    def _replaced(self, factors: Factors, mapping: dict[Index, Expr], axes: Sequence[Axis], scope: Scope) -> Poly:
+        inner = scope | {letter: (lo, hi) for letter, lo, hi in axes}
+        return self.normal.of(product_expr(factors).xreplace(mapping), inner)
+
+    def solved(self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope) -> tuple[Poly, list[Axis]] | None:
+        """Deltas of a summed letter are removed."""
+        summed = {axis[0] for axis in axes}
+        if not any(isinstance(b, Compare) and b.op == "==" and letters(b) & summed for b in factors):
+            return None
+        given = [product_expr({base: power}) for base, power in factors.items()]
+        rest, left, solved = solve_deltas(given, axes, _axes(scope))
+        if not solved:
+            return None
+        return self.normal.of(Mul(*rest), scope | {letter: (lo, hi) for letter, lo, hi in left}), left
+
+    def flattened(
+        self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope
+    ) -> tuple[Poly, list[Axis]] | None:
+        """Σ_i a_i Σ_j b_ij is one sum."""
+        summed = {axis[0] for axis in axes}
+        for base, power in factors.items():
+            if isinstance(base, Reduce) and base.op == "sum" and power >= 1 and not summed.isdisjoint(letters(base)):
+                used = {*inner, *(letter for other in factors for letter in letters(other))}
+                body, new = open_(base, used)
+                inner = inner | {letter: (lo, hi) for letter, lo, hi in new}
+                left = [*axes, *new]
+                rest = merged(factors.items(), ((base, Fraction(-1)),))
+                opened = self.normal.of(body, inner)
+                return self.normal.product([{frozen(rest): Fraction(1)}, opened], inner), left
+        return None
+
+    def cancelled(
+        self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope
+    ) -> tuple[Poly, list[Axis]] | None:
+        """A part of the sum that divides by a bracket in the factors: Σ_ij a_i e_ij / Σ_k e_ik = Σ_i a_i."""
+        summed = {axis[0] for axis in axes}
+        for base, power in factors.items():
+            if power >= 0 or not isinstance(base, (Add, Mul, Pow, Reduce)) or summed.isdisjoint(letters(base)):
+                continue
+            whole = atom(base) if isinstance(base, Reduce) else self.normal.of(base, inner)
+            top = leading(whole)
+            found = self.without(factors, axes, top, inner)
+            if found is not None:
+                rest, left = found
+                if isinstance(base, Reduce):
+                    new = self.normal.settled(merged(rest.items(), ((base, Fraction(1)),)), Fraction(1), inner)
+                    return new, left
+                return self.normal.quotient(rest, base, whole, top, Fraction(1), inner), left
+        return None
+
+    def without(self, factors: Factors, axes: list[Axis], pattern: Mono, scope: Scope) -> Part | None:
+        """Factors and letters without those that multiply to `pattern`, if they are there."""
+        if not any(isinstance(base, Reduce) for base, _ in pattern):
+            return None  # `Normal.divided` has looked at these
+        for base, power in pattern:
+            if isinstance(base, Reduce) and base.op == "sum" and power.denominator == 1 and power > 0:
+                for _ in range(int(power)):
+                    found = self._without_sum(factors, axes, base, scope)
+                    if found is None:
+                        return None
+                    factors, axes = found
+            elif factors.get(base, Fraction(0)) >= power > 0:
+                factors = merged(factors.items(), ((base, -power),))
+            else:
+                return None
+        return factors, axes
+
+    def _without_sum(self, factors: Factors, axes: list[Axis], wanted: Reduce, scope: Scope) -> Part | None:
+        if wanted in factors and factors[wanted] >= 1:
+            return merged(factors.items(), ((wanted, Fraction(-1)),)), axes
+        free = [axis for axis in axes if axis[0] not in letters(wanted)]
+        inside = {base: power for base, power in factors.items() if letters(base) & {axis[0] for axis in free}}
+        for part, own in connected(inside, free):
+            if len(own) == len(wanted.axes) and part and self.closed(part, own, scope) == (wanted, 1):
+                rest = {base: power for base, power in factors.items() if base not in part}
+                return rest, [axis for axis in axes if axis not in own]
+        return None
+
+    def known(self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope) -> tuple[Poly, list[Axis]] | None:
+        """Facts: Σ_j P_ij = 1, Σ_k A_ik A⁻¹_kj = δ_ij, Σ_k Q_ki Q_kj = δ_ij."""
+        for axis in axes:
+            letter = axis[0]
+            readers = [base for base in factors if letter in letters(base)]
+            value = None
+            if len(readers) == 1 and factors[readers[0]] == 1:
+                value = self.fact(readers[0], axis)
+            if value is None and 1 <= len(readers) <= 2:
+                pair = readers if len(readers) == 2 else readers * 2
+                powers = {factors[base] for base in readers}
+                if powers == {Fraction(len(pair) // len(readers))}:
+                    value = self.unit(pair[0], pair[1], axis)
+            if value is not None:
+                rest = {base: power for base, power in factors.items() if base not in readers}
+                new = self.normal.product([{frozen(rest): Fraction(1)}, self.normal.of(value, inner)], inner)
+                return new, [other for other in axes if other is not axis]
+        return None
+
+    def fact(self, factor: Expr, axis: Axis) -> Expr | None:
+        if not isinstance(factor, Access):
+            return None
+        positions = [k for k, index in enumerate(factor.indices) if axis[0] in letters(index)]
+        if len(positions) != 1 or not self._full(factor, positions[0], axis):
+            return None
+        value = self.normal.facts.get((factor.name, positions[0]))
+        return None if value is None else value.xreplace(dict(zip(out_letters(8), factor.indices, strict=False)))
+
+    def _full(self, access: Access, position: int, axis: Axis) -> bool:
+        """Whether a letter runs over a whole axis of an array."""
+        size = self.normal.system.arrays[access.name].shape[position]
+        return access.indices[position] == axis[0] and axis[1] == 0 and (axis[2] - size).expand() == 0
+
+    def unit(self, left: Expr, right: Expr, axis: Axis) -> Expr | None:
+        """δ for the product of a matrix and its inverse, or of an orthogonal matrix and itself."""
+        if not (isinstance(left, Access) and isinstance(right, Access)) or left.indices[:-2] != right.indices[:-2]:
+            return None
+        inverse = self.inverses.get(left.name) == right.name and left.name != right.name
+        if not inverse and not (left.name == right.name and left.name in self.orthogonal):
+            return None
+        flip = left.name in self.symmetric
+        for a in (-1, -2):
+            for b in (-1, -2):
+                fits = flip or (a != b if inverse else a == b)
+                full = self._full(left, len(left.indices) + a, axis) and self._full(right, len(right.indices) + b, axis)
+                if fits and full:
+                    i, j = left.indices[-3 - a], right.indices[-3 - b]
+                    if axis[0] not in letters(i) | letters(j):
+                        return delta(i, j)
+        return None
+
+    # --- what is left
+
+    def part(self, factors: Factors, axes: list[Axis], scope: Scope) -> Poly:
+        """The sum of one connected part."""
+        if not factors and len(axes) == 1:
+            return self.normal.of(axes[0][2] - axes[0][1], scope)
+        value, sign = self.closed(factors, axes, scope)
+        return scaled(atom(value), sign)
+
+    def closed(self, factors: Factors, axes: list[Axis], scope: Scope) -> tuple[Expr, Fraction]:
+        """A connected part as one sum with canonical letters, and a number before it."""
+        self.normal.spend(5)
+        flips = [base for base in factors if isinstance(base, Access) and base.name in self.symmetric][:MAX_FLIPS]
+        flips = [base for base in flips if base.indices[-1] != base.indices[-2]]
+        best = min((sum_(product_expr(new), axes) for new in _flipped(factors, flips)), key=str)
+        number = Fraction(1)
+        if not flips and any(_oriented(base, axes) for base in factors):
+            for _ in range(2):
+                inner = scope | {letter: (lo, hi) for letter, lo, hi in best.axes}
+                poly = self.normal.of(best.body, inner)
+                if len(poly) != 1:
+                    break
+                ((mono, value),) = poly.items()
+                again = sum_(product_expr(mono), best.axes)
+                number *= value
+                if again == best:
+                    break
+                best = again
+        return best, number
+
+
+def _oriented(base: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether the sign of an atom was chosen by the names of letters that are renamed now."""
+    signed = isinstance(base, (Compare, Add, Mul, Pow)) or (isinstance(base, Function) and not isinstance(base, exp))
+    return signed and len(letters(base) & {axis[0] for axis in axes}) > 1
+
+
+def _flipped(factors: Factors, flips: Sequence[Access]) -> list[Factors]:
+    found = []
+    for choice in product((False, True), repeat=len(flips)):
+        mapping = {}
+        for base, swap in zip(flips, choice, strict=True):
+            i, j = base.indices[-2:]
+            mapping[base] = Access(base.args[0], *base.indices[:-2], j, i) if swap else base
+        found.append({mapping.get(base, base): power for base, power in factors.items()})
+    return found
+
+
+def _axes(scope: Mapping[Index, tuple[Expr, Expr]]) -> list[Axis]:
+    return [(letter, lo, hi) for letter, (lo, hi) in scope.items()]
+
+
+def _moved(axes: Sequence[Axis], mapping: dict[Index, Expr]) -> list[Axis]:
+    return [(letter, lo.xreplace(mapping), hi.xreplace(mapping)) for letter, lo, hi in axes]
+
+
+def connected(factors: Factors, axes: Sequence[Axis]) -> list[Part]:
+    """Factors and axes in groups that share no summed letter."""
+    summed = {letter for letter, _, _ in axes}
+    groups: list[tuple[set[Expr], Factors, list[Axis]]] = []
+    items: list[tuple[set[Expr], Factors, list[Axis]]] = [
+        ({axis[0], *((letters(axis[1]) | letters(axis[2])) & summed)}, {}, [axis]) for axis in axes
+    ]
+    items += [(set(letters(base) & summed), {base: power}, []) for base, power in factors.items()]
+    for own, own_factors, own_axes in items:
+        touching = [group for group in groups if group[0] & own]
+        for group in touching:
+            own, own_factors, own_axes = own | group[0], {**group[1], **own_factors}, [*group[2], *own_axes]
+            groups.remove(group)
+        groups.append((own, own_factors, own_axes))
+    return [(group_factors, group_axes) for _, group_factors, group_axes in groups]
