@@ -11,7 +11,7 @@ from sympy import Expr, Symbol
 
 from gradproof.numeric.nodes import identifier
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.system import Array, System
+from gradproof.symbolic.system import Array
 
 
 class ArgumentError(GradproofError):
@@ -64,12 +64,11 @@ class Arguments:
     given: tuple[Symbol, ...]  # sizes that no array shows
 
     @classmethod
-    def of(cls, system: System, used: Iterable[Symbol]) -> Arguments:
-        """The arguments of a function that needs the sizes `used`."""
-        arrays = tuple(system.arrays[name] for name in system.inputs)
+    def of(cls, arrays: Iterable[Array], sizes: Iterable[Symbol]) -> Arguments:
+        """The arguments of a function that reads arrays and needs to know some sizes."""
+        arrays = tuple(arrays)
         read = readings(arrays)
-        given = [size for size in system.sizes if size not in read and size in set(used)]
-        return cls(arrays, read, tuple(given))
+        return cls(arrays, read, tuple(size for size in sizes if size not in read))
 
     @property
     def names(self) -> tuple[str, ...]:

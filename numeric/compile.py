@@ -22,16 +22,18 @@ from gradproof.numeric.numpy_printer import NumpyPrinter
 from gradproof.numeric.schedule import Entry, Schedule
 from gradproof.numeric.stable import stabilise
 from gradproof.numeric.statements import lower_system
-from gradproof.symbolic.expr import Access
-from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.expr import Access, names
+from gradproof.symbolic.system import Array, Equation, System
 
 
 class Derivation(Protocol):
     """What is used of a derivation: a system whose outputs are the gradients of one of its arrays."""
 
     system: System
+    forward: System
     output: str
     wrt: tuple[str, ...]
+    cotangent: str | None
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,30 @@ def compile_with(
 ) -> Compiled:
     """Lower, print and compile, for one array library."""
     if isinstance(derived, System):
-        system, value, wrt = derived, None, None
-        wanted = tuple(outputs or system.outputs)
+        wanted = tuple(outputs or derived.outputs)
+        system, result = derived.needed(wanted), Result(wanted, None)
+        arrays = inputs_of(system, derived)
     else:
-        system, value, wrt = derived.system, derived.output, tuple(derived.wrt)
-        wanted = (value, *system.outputs)
-    name = name or ("forward" if value is None else "value_and_gradients")
-    system = stabilise(system.needed(wanted))
-    result = Result(wanted, None) if value is None else Result(wanted, wrt)
-    return Builder(system, printer_type, arguments_type, result, comment).build(name)
+        wanted = (derived.output, *derived.system.outputs)
+        system, result = derived.system.needed(wanted), Result(wanted, tuple(derived.wrt))
+        declared = [*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])]
+        arrays = [system.arrays[name] for name in declared]
+    name = name or ("forward" if result.variables is None else "value_and_gradients")
+    return Builder(stabilise(system), printer_type, arguments_type, arrays, result, comment).build(name)
+
+
+def inputs_of(system: System, whole: System) -> list[Array]:
+    """The arrays that a function must be given: those that are read, and those that show a size."""
+    read = {name for equation in system.equations for name in names(equation.body)}
+    found = [array for name, array in system.arrays.items() if name in read and name not in system.defined]
+    known = readings(found)
+    for name in whole.inputs:
+        array = whole.arrays[name]
+        if name not in read and any(size in system.sizes and size not in known for size in readings([array])):
+            if not name.endswith(("_bar", "_dot")):
+                found.append(array)
+                known = readings(found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -120,17 +137,19 @@ class Builder:
         system: System,
         printer_type: type[NumpyPrinter],
         arguments_type: type[Arguments],
+        arrays: Sequence[Array],
         result: Result,
         comment: Callable[[Equation], str] | None,
     ) -> None:
         self.system, self.result, self.comment = system, result, comment or (lambda equation: "")
-        floats = [a for a in map(system.arrays.__getitem__, system.inputs) if a.below is None and a.rank]
+        self.arrays = list(arrays)
+        floats = [a for a in arrays if a.below is None and a.rank]
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
         self.printer = printer_type({}, like, dtype)
         self.arguments_type = arguments_type
         self.entries = self.scheduled()
-        self.arguments = arguments_type.of(system, self.used_sizes())
+        self.arguments = arguments_type.of(self.arrays, self.used_sizes())
 
     def scheduled(self) -> list[Entry]:
         low = Lowering(self.system)
@@ -144,7 +163,7 @@ class Builder:
         text = "\n".join(f"{self.printer.doprint(value)}\n{target}" for target, value in self.entries if value is not None)
         words = set(re.findall(r"\w+", text))
         used = [size for size in self.system.sizes if size.name in words]
-        read = readings(self.system.arrays[name] for name in self.system.inputs)
+        read = readings(self.arrays)
         for size in used:  # the list grows while it is read
             if size in read:
                 used += [other for other in sorted(read[size].rest.free_symbols, key=str) if other not in used]

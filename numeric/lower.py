@@ -16,7 +16,7 @@ from sympy import Add, Expr, Function, Integer, Mul, Pow, S
 
 from gradproof.numeric.nodes import Graph, Node, identifier
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, letters, names, open_
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, names, open_
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.system import System
 
@@ -69,7 +69,7 @@ class Lowering:
     def _lower(self, expr: Expr, ranges: Ranges, wanted: Sequence[Index]) -> Part:
         if self.loop is not None and (hoisted := self.loop.hoist(self, expr, ranges, wanted)) is not None:
             return hoisted
-        if not expr.atoms(Access, Reduce, Compare, where) and not letters(expr) & ranges.keys():
+        if not expr.atoms(Access, Reduce, Compare, Implicit, where) and not letters(expr) & ranges.keys():
             return Part(self.graph.scalar(expr))
         for kind, rule in RULES:
             if isinstance(expr, kind):
@@ -112,8 +112,9 @@ class Lowering:
         means = [k for k, part in enumerate(arrays) if part.node.op == "sum"]
         for k in means:  # a number that makes a mean of a sum stays with it
             made = self.graph.mul([self.graph.scalar(scale), arrays[k].node])
-            if made.op == "mean":
-                arrays[k], scale = Part(made, arrays[k].letters), S.One
+            mean = made.args[-1] if made.op == "mul" else made
+            if mean.op == "mean":
+                arrays[k], scale = Part(mean, arrays[k].letters), made.args[0].data[0] if made.op == "mul" else S.One
         if not arrays:
             return Part(self.graph.scalar(scale))
         part = self._grouped(arrays, wanted, lambda p, w: self._combine("mul", self.graph.mul, p, w))
@@ -257,6 +258,16 @@ def reduced(low: Lowering, op: str, part: Part, over: Sequence[Index]) -> Part:
     return Part(node, tuple(letter for letter in part.letters if letter not in over))
 
 
+def lower_implicit(low: Lowering, expr: Implicit, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    """An inverse or a determinant of a whole matrix."""
+    node = low.value(expr.matrix)
+    batch = node.shape[:-2]
+    shape = node.shape if expr.kind == "inv" else batch
+    if any(not isinstance(index, Index) for index in expr.indices):
+        raise GradproofError(f"{expr} must be the whole right side of an equation")
+    return Part(low.graph.make(expr.kind, [node], (), shape), tuple(expr.indices))
+
+
 def lower_product(low: Lowering, expr: Mul, ranges: Ranges, wanted: Sequence[Index]) -> Part:
     from gradproof.numeric.product import lower_terms
 
@@ -272,6 +283,7 @@ def _lower_access(low: Lowering, expr: Access, ranges: Ranges, wanted: Sequence[
 Rule = Callable[[Lowering, Any, Ranges, Sequence[Index]], Part]
 RULES: tuple[tuple[type, Rule], ...] = (
     (Access, _lower_access),
+    (Implicit, lower_implicit),
     (Reduce, lower_reduce),
     (Compare, lower_compare),
     (Index, lower_index),

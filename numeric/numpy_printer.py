@@ -53,6 +53,9 @@ TABLE = {
     "scatter": "np.add.at({target}, {places}, {values})",
     "transpose": "{0}.transpose({axes})",
     "copy": "{0}.copy()",
+    "inv": "np.linalg.inv({0})",
+    "det": "np.linalg.det({0})",
+    "logdet": "np.linalg.slogdet({0})[1]",
     "inf": "np.inf",
 }
 

@@ -123,7 +123,8 @@ class Builder:
             bare = next((axis for axis in known if axis[0] == index), None)
             if bare is not None and bare[1] == 0 and not nonnegative(size - bare[2], known):
                 self.fail(f"this index runs over 0…{bare[2]}−1, but the axis has size {size}", reading.node, ShapeError)
-            if not nonnegative(index, known) or not nonnegative(size - 1 - index, known):
+            fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
+            if not fits and not _fits_when_large(index, size):
                 hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
                 self.fail(f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}", reading.node, ShapeError)
         self.readings.clear()
@@ -244,6 +245,14 @@ class Builder:
         if isinstance(node.op, ast.Add):
             return left + right
         return left - right if isinstance(node.op, ast.Sub) else left * right
+
+
+def _fits_when_large(index: Expr, size: Expr) -> bool:
+    """A fixed index such as A[1, 1] of A:n,n asks for n ≥ 2, and cannot be said to leave its axis."""
+    if letters(index) or not size.free_symbols:
+        return False
+    large = {symbol: symbol + 1000 for symbol in size.free_symbols | index.free_symbols}
+    return nonnegative(index.xreplace(large)) and nonnegative((size - 1 - index).xreplace(large))
 
 
 def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:

@@ -8,18 +8,19 @@ output must be the one that the adjoint predicts. A step that fails raises `Step
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import mpmath
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from gradproof.symbolic.calculus import bar
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.evaluate import PRIME, HighPrecision, Modular, NotAlgebraic, Point, Undefined, Value
+from gradproof.symbolic.expr import Access, accesses, letters
 from gradproof.symbolic.system import System
 
 TOLERANCE = mpmath.mpf(10) ** -18
-TRIES = 6
+TRIES = 16  # random points, the second half of them positive: for log, sqrt
 
 
 class StepError(GradproofError):
@@ -31,6 +32,7 @@ def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     rng = random.Random(seed)
     symbols = system.sizes
     shapes = [size for array in system.arrays.values() for size in array.shape]
+    shapes += _fixed_places(system)
     for attempt in range(400):
         top = 3 if attempt < 40 else 6
         start = rng.randrange(2)
@@ -38,6 +40,16 @@ def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
         if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
             return sizes
     raise GradproofError("no small sizes fit the declared shapes; is a size such as n-m+1 ever positive?")
+
+
+def _fixed_places(system: System) -> Iterator[Expr]:
+    """What must be at least 1 where an axis of unknown size is read at a fixed index, as in A[1, 1]: it must reach so far."""
+    for access in {access for equation in system.equations for access in accesses(equation.body)}:
+        array = system.arrays[access.name]
+        for axis, index in enumerate(access.indices):
+            if array.shape[axis].free_symbols and not letters(index) and not index.atoms(Access):
+                place = index - array.first(axis)
+                yield from (place + 1, array.shape[axis] - place)
 
 
 def said(sizes: Mapping[Symbol, int]) -> str:
@@ -55,7 +67,7 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
         for attempt in range(TRIES):
             sizes = small_sizes(old, seed + attempt)
             try:
-                difference = _difference(old, new, names, sizes, field(seed + attempt), seed + attempt)
+                difference = _difference(old, new, names, sizes, field(seed + attempt, attempt >= TRIES // 2), seed + attempt)
             except Undefined:
                 continue
             except NotAlgebraic:
@@ -132,7 +144,7 @@ def adjoint_holds(system: System, output: str, cotangent: str | None, name: str,
     """
     for attempt in range(TRIES):
         sizes = small_sizes(system, seed + attempt)
-        base = Point(system, sizes, HighPrecision(seed), seed + attempt)
+        base = Point(system, sizes, HighPrecision(seed, attempt >= TRIES // 2), seed + attempt)
         direction = _random_direction(seed + attempt)
         try:
             ahead, behind = (_contracted(p, output, cotangent) for p in _both_sides(base, [name], direction))
@@ -164,7 +176,7 @@ def tangents_hold(
     """
     for attempt in range(TRIES):
         sizes = small_sizes(system, seed + attempt)
-        base = Point(system, sizes, HighPrecision(seed), seed + attempt)
+        base = Point(system, sizes, HighPrecision(seed, attempt >= TRIES // 2), seed + attempt)
         try:
             ahead, behind = _both_sides(base, directions, lambda name, index: base.entry(directions[name], index))
             for name, prediction in predicted.items():

@@ -89,7 +89,7 @@ def shortest(expr: Expr) -> Expr:
 
     >>> from sympy.abc import a, b, d
     >>> shortest(d**2 * a**2 + d * b - d**2 * a**2 + d * a * b)
-    d*b*(a + 1)
+    b*d*(a + 1)
     """
     masks: dict[Expr, Expr] = {}
     masked = _masked(expr, masks)

@@ -18,7 +18,7 @@ from gradproof.symbolic.calculus import adjoint, bar
 from gradproof.symbolic.checks import adjoint_holds, same_values, tangents_hold
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
 from gradproof.symbolic.evaluate import Point, Value
-from gradproof.symbolic.expr import Access, Compare, names, sum_
+from gradproof.symbolic.expr import Access, Compare, Implicit, names, sum_
 from gradproof.symbolic.facts import Facts, Key
 from gradproof.symbolic.fold import (
     facts,
@@ -105,7 +105,8 @@ class Derivation:
         """The equations behind the names that the results use, in reading order, helpers put in."""
         results = [equation.name for equation in self.results]
         used = self.system.needed(results)
-        return tuple(e for e in shown_equations(used, self.forward.defined) if e.name not in results)
+        shown = shown_equations(used, self.forward.defined)
+        return tuple(e for e in shown if e.name not in results and not names_itself(e))
 
     @property
     def results(self) -> tuple[Equation, ...]:
@@ -153,6 +154,12 @@ def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
             sources = equation.shown[1] if equation.shown else (equation.body,)
             wanted += [read for source in sources for read in names(source)]
     return [equation for group in system.groups for name in group for equation in found.get(name, ())]
+
+
+def names_itself(equation: Equation) -> bool:
+    """Whether an equation only says what its name says: `A_inv` prints as A⁻¹."""
+    body = equation.body
+    return isinstance(body, Implicit) and body.kind == "inv" and equation.name == f"{body.matrix}_inv"
 
 
 def without_helpers(system: System, equation: Equation) -> Equation:

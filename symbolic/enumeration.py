@@ -293,37 +293,45 @@ def places(trial: Trial, outer: Sequence[Axis]) -> list[Letters]:
 
 
 def same_average(
-    world: World, before: Expr, after: Expr, outer: Sequence[Axis], over: Iterable[str], limit: int = STEP, seed: int = 0
+    world: World,
+    before: Sequence[Expr],
+    after: Expr,
+    outer: Sequence[Axis],
+    over: Iterable[str],
+    combine: Callable[..., Value] = lambda value: value,
+    limit: int = STEP,
 ) -> str | None:
-    """How it was established that two expressions have one average over the outcomes of the arrays in `over`.
+    """How it was established that `after` has the average of `before` over all outcomes of the arrays in `over`.
 
-    None if there are too many outcomes at any sizes; raises StepError where the averages differ.
+    `combine` joins the averages of several expressions. None if there are too many outcomes at any sizes; raises
+    StepError where the two sides differ.
     """
     over = list(over)
     for arithmetic in (Exact, HighPrecision):
-        for attempt, sizes in enumerate(islice(size_choices(world, [before, after]), 150)):
-            trial = Trial(world, sizes, arithmetic, seed + attempt, over)
+        for attempt, sizes in enumerate(islice(size_choices(world, [*before, after]), 150)):
+            trial = Trial(world, sizes, arithmetic, attempt, over)
             try:
-                count = compared(trial, before, after, outer, limit)
+                count = compared(trial, before, after, outer, combine, limit)
             except (NotAlgebraic, Undefined):
                 continue
             if count:
                 how = "exactly, in fractions" if arithmetic is Exact else "to 40 digits"
-                outcomes = f"all {count} outcomes at " if over and count > 1 else ""
-                return f"equal {how}, {'averaged over ' if outcomes else 'at a random point '}{outcomes}({said(sizes)})"
+                where = f"averaged over all {count} outcomes" if count > 1 else "at random points"
+                return f"equal {how}, {where} ({said(sizes)})"
     return None
 
 
-def compared(trial: Trial, before: Expr, after: Expr, outer: Sequence[Axis], limit: int) -> int:
+def compared(
+    trial: Trial, before: Sequence[Expr], after: Expr, outer: Sequence[Axis], combine: Callable[..., Value], limit: int
+) -> int:
     """The number of outcomes over which two averages were found equal, 0 if there are too many."""
     spots = places(trial, outer)
-    counts = [trial.count([before, after], letters) for letters in spots]
+    counts = [trial.count([*before, after], letters) for letters in spots]
     if max(counts) > limit:
         return 0
     for letters in spots:
-        a, b = trial.average(before, letters), trial.average(after, letters)
+        a, b = combine(*(trial.average(expr, letters) for expr in before)), trial.average(after, letters)
         if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
-            raise StepError(f"averaged over all outcomes, {before} is {a} and {after} is {b} ({said(trial.sizes)})")
+            shown = ", ".join(map(str, before))
+            raise StepError(f"averaged over all outcomes, {shown} gives {a} and {after} gives {b} ({said(trial.sizes)})")
     return max(counts)
-
-

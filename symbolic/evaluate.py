@@ -34,12 +34,16 @@ class NotAlgebraic(GradproofError):
     """The expression has no meaning modulo a prime (a square root, say)."""
 
 
+class Circular(GradproofError):
+    """An entry needs itself: a recurrence without a first step."""
+
+
 class Modular:
     """Arithmetic modulo a prime; functions are opaque: equal arguments give equal, otherwise random values."""
 
     name = f"exactly, modulo {PRIME}, with functions opaque"
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, positive: bool = False) -> None:
         self.seed = seed
 
     def number(self, value: Rational) -> int:
@@ -75,12 +79,13 @@ class Modular:
 
 
 class HighPrecision:
-    """Real numbers to 40 digits."""
+    """Real numbers to 40 digits; with `positive`, random ones are positive."""
 
     name = "to 40 digits"
     digits = 40
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, positive: bool = False) -> None:
+        self.signs = (1,) if positive else (1, -1)
         mpmath.mp.dps = self.digits
 
     def number(self, value: Rational) -> mpmath.mpf:
@@ -90,7 +95,7 @@ class HighPrecision:
         return {pi: mpmath.pi, E: mpmath.e, oo: mpmath.inf, -oo: -mpmath.inf}.get(value, value)
 
     def random(self, rng: random.Random) -> mpmath.mpf:
-        return mpmath.mpf(rng.randrange(200, 1500)) / 1000 * rng.choice((1, -1))
+        return mpmath.mpf(rng.randrange(200, 1500)) / 1000 * rng.choice(self.signs)
 
     def add(self, terms: list[mpmath.mpf]) -> mpmath.mpf:
         return mpmath.fsum(terms)
@@ -163,7 +168,7 @@ class Point:
                 self.entries[key] = self.given[name][index]
             elif name in self.system.defined:
                 if key in self.pending:
-                    raise GradproofError(f"{name}{list(index)} needs itself: the recurrence has no first step")
+                    raise Circular(f"{name}{list(index)} needs itself: the recurrence has no first step")
                 self.pending.add(key)
                 self.entries[key] = self._defined(name, index)
                 self.pending.discard(key)

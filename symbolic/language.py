@@ -9,6 +9,7 @@ Text is parsed, never evaluated (`syntax.py`); this file walks the tree. NumPy's
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import sympy
@@ -71,7 +72,10 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
         output = reader.statement(statement)
     reader.complete()
     recognise(builder)
-    return inferred(builder.system(reader.unaliased(output)))
+    system = inferred(builder.system(reader.unaliased(output)))
+    for recurrence in reader.recurrences.values():
+        recurrence.check_first_step(system)
+    return system
 
 
 def declare(*declarations: str) -> list[Declaration]:
@@ -97,7 +101,10 @@ class Reader:
     def __init__(self, builder: Builder, program: Program) -> None:
         self.b = builder
         # arrays that are defined piece by piece (recurrences): they may be read before they are complete
-        self.recurrences = {s.name: Recurrence(builder, s.name) for s in program.statements if s.name and s.place}
+        count = Counter(statement.name for statement in program.statements)
+        self.recurrences = {
+            s.name: Recurrence(builder, s.name) for s in program.statements if s.name and (s.place or count[s.name] > 1)
+        }
         self.free: dict[str, Letter] | None = None
         self.named = {s.name for s in program.statements if s.name}
 
@@ -113,7 +120,7 @@ class Reader:
         named = [*(statement.indices or ()), *(n.id for p in places for n in ast.walk(p) if isinstance(n, ast.Name))]
         frame: dict[str, Letter] = {}
         for letter in dict.fromkeys(named):
-            if letter not in b.sizes or letter in (statement.indices or ()):
+            if letter not in b.sizes or name not in self.recurrences:  # h[T,k] = … gives the last piece of a recurrence
                 self.check_letter(letter, statement.value)
                 b.add_letter(letter, frame)
         b.frames.append(frame)
@@ -121,7 +128,7 @@ class Reader:
         self.free = frame if name is None else None
         value = self.visit(statement.value)
         place = tuple(self.index_value(part) for part in places) or tuple(
-            frame[letter].index for letter in statement.indices or ()
+            frame[letter].index if letter in frame else b.sizes[letter] for letter in statement.indices or ()
         )
         axes = [b.settle(letter, key, statement.value) for key, letter in frame.items()]
         b.frames.pop()
@@ -177,9 +184,8 @@ class Reader:
         return set(self.b.arrays) - {equation.name for equation in self.b.equations}
 
     def check_letter(self, name: str, node: ast.expr) -> None:
-        if name in self.b.arrays or name in self.b.sizes:
-            what = "an array" if name in self.b.arrays else "a size"
-            self.b.fail(f"{name} is {what}; choose another letter for the index", node)
+        if name in self.b.arrays:  # a size of that name is hidden by the letter, as in any inner scope
+            self.b.fail(f"{name} is an array; choose another letter for the index", node)
 
     # --- nodes
 
@@ -281,6 +287,8 @@ class Reader:
             options: dict[str, object] = {"spec": self.static(given.pop(0), name) if given else ""}
         else:
             options = {}
+        if count is None and len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+            given = given[0].elts  # ones((n, m))
         arrays = len(given) if count is None else count
         if len(given) < arrays or (count is None and not given and not rule.options):
             self.b.fail(f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node)
@@ -322,18 +330,17 @@ class Reader:
     def reduction(self, found: Reduction, node: ast.Call) -> Value:
         b = self.b
         preferred, b.preferred = b.preferred, None
-        frame: dict = {}
+        frame: dict[str, Letter] = {}
+        b.frames.append(frame)
         for item in found.ranges:
             self.check_letter(item.name, item.node)
             if item.name in frame:
                 b.fail(f"the index {item.name} stands twice", item.node)
-            b.add_letter(item.name, frame)
-        b.frames.append(frame)
-        for item in found.ranges:
-            if item.upper is not None:
-                letter = frame[item.name]
-                letter.lower = self.index_value(item.lower) if item.lower is not None else S.Zero
-                letter.upper = self.index_value(item.upper)
+            lower = S.Zero if item.lower is None else self.index_value(item.lower)
+            upper = None if item.upper is None else self.index_value(item.upper)
+            letter = b.add_letter(item.name, frame)
+            if upper is not None:
+                letter.lower, letter.upper = lower, upper
                 b.ranges[letter.index] = letter.axis
         value = self.visit(found.body)
         axes = [b.settle(frame[item.name], item.name, item.node) for item in found.ranges]

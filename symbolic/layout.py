@@ -207,7 +207,10 @@ class Printer:
     def on_call(self, node: Call) -> Piece:
         if node.function == "absolute":
             return self.bars(self.write(node.args[0])), ATOM
-        args = ", ".join(self.write(arg) for arg in (node.args[:1] if node.function == "onehot" else node.args))
+        if node.function == "where" and isinstance(node.args[0], Relation | Pattern):
+            args = ", ".join([self.condition(node.args[0]), *map(self.write, node.args[1:])])
+        else:
+            args = ", ".join(map(self.write, node.args[:1] if node.function == "onehot" else node.args))
         return self.function(node.function) + self.bracket(args), ATOM
 
     def bars(self, inside: str) -> str:
@@ -217,16 +220,22 @@ class Printer:
         text = self.norm(self.write(node.base))
         return (self.lowered(text, self.frobenius) if node.base.rank == 2 else text), ATOM
 
-    def on_relation(self, node: Relation) -> Piece:
-        op, left, right = node.op, node.left, node.right
-        if isinstance(left, Number) and isinstance(right, Number):
-            return self.iverson(self.related(op, left.value, right.value)), ATOM
-        if isinstance(left, Number) or (op in ("==", "!=") and len(str(left)) > len(str(right))):
-            op, left, right = REVERSED[op], right, left
-        return self.iverson(self.relation(op, self.write(left), self.write(right))), ATOM
+    def on_relation(self, node: Relation | Pattern) -> Piece:
+        return self.iverson(self.condition(node)), ATOM
 
-    def on_pattern(self, node: Pattern) -> Piece:
-        return self.iverson(self.related(node.op, node.left, node.right)), ATOM
+    on_pattern = on_relation
+
+    def condition(self, node: Relation | Pattern) -> str:
+        op, left, right = node.op, node.left, node.right
+        if isinstance(node, Pattern):
+            return self.related(op, node.left, node.right)
+        if isinstance(left, Number) and isinstance(right, Number):
+            return self.related(op, left.value, right.value)
+        letter = [isinstance(side, Number) and isinstance(side.value, Index) for side in (left, right)]
+        longer = op in ("==", "!=") and len(str(left)) > len(str(right))
+        if letter[1] or (not letter[0] and (isinstance(left, Number) or longer)):
+            op, left, right = REVERSED[op], right, left
+        return self.relation(op, self.write(left), self.write(right))
 
     def related(self, op: str, left: Expr, right: Expr) -> str:
         op, left, right = solved(op, left, right)
@@ -276,7 +285,8 @@ class Printer:
 
     def indices(self, indices: Sequence[Expr | None]) -> str:
         texts = [self.free_axis if index is None else self.squeezed(self.expr(index)[0]) for index in indices]
-        return ("" if all(len(text) == 1 for text in texts) else ",").join(texts)
+        alike = {text.isdigit() for text in texts} in ({True}, {False}) and all(len(text) == 1 for text in texts)
+        return ("" if alike else ",").join(texts)
 
     free_axis = "·"
 

@@ -19,6 +19,7 @@ from sympy import Add, Expr, Function, Integer, Mul, Pow, S
 
 from gradproof.symbolic import contract
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters
+from gradproof.symbolic.facts import SYMMETRIC
 from gradproof.symbolic.functions import spelled
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.nodes import (
@@ -225,12 +226,12 @@ class MatrixReader:
         if any(index is not None and self.free(index) for index in at):
             raise NoForm
         order = [index for index in expr.indices if index in axes]
-        name = Name(expr.name, at)
+        symmetric = len(order) == 2 and bool(self.system.arrays[expr.name].properties & SYMMETRIC)
+        name = Name(expr.name, at, symmetric)
         if order == [*axes, *axes] and axes:
             return Call("diag", (name,))
         if len(order) > len(axes):
             raise NoForm
-        symmetric = self.system.arrays[expr.name].properties & {"symmetric", "psd", "diagonal"}
         return name if tuple(order) == axes or symmetric else Transpose(name)
 
     def condition(self, expr: Compare, axes: Axes) -> Node:

@@ -49,10 +49,10 @@ def parsed(name: str) -> Parsed:
     """
     first, *rest = name.split("_") if not name.startswith("_") and name not in GREEK else [name]
     core, marks, indices, inverse = first, [], [], False
-    if mark := re.fullmatch(r"(.+?)(hat|tilde|bar)", first):
+    if mark := re.fullmatch(r"(.+?)(hat|tilde|bar)(\d*)", first):
         letters = mark.group(1)
         if len(letters) == 1 or letters in GREEK:
-            core, marks = letters, [mark.group(2)]
+            core, marks = letters + mark.group(3), [mark.group(2)]
     if number := re.fullmatch(r"([A-Za-z]+)(\d+)", core):
         core, indices = number.group(1), [number.group(2)]
     for part in rest:

@@ -48,6 +48,7 @@ class Name(Node):
 
     name: str
     at: tuple[Expr | None, ...] = ()
+    symmetric: bool = field(default=False, repr=False)  # its transpose is itself
 
     @property
     def rank(self) -> int:
@@ -312,7 +313,7 @@ def times(factors: Iterable[Node]) -> Node:
         if isinstance(factor, Sum) and len(factor.terms) == 1 and factor.terms[0][0] < 0:
             sign, factor = -sign, factor.terms[0][1]
         parts = list(factor.factors) if isinstance(factor, Times) else [factor]
-        while flat and len(parts) > 1 and not parts[0].rank:
+        while len(parts) > 1 and not parts[0].rank and any(node.rank for node in flat):
             front.append(parts.pop(0))
         for inner in parts:
             joined = _joined(flat[-1], inner) if flat else None
@@ -352,6 +353,8 @@ def transpose(node: Node) -> Node:
     if isinstance(node, Transpose):
         return node.base
     if not node.rank or isinstance(node, Identity) or (isinstance(node, Call) and node.function == "diag" and node.rank == 2):
+        return node
+    if isinstance(node, Name) and node.symmetric:
         return node
     if isinstance(node, MatrixPower) and transpose(node.base) == node.base:
         return node

@@ -15,10 +15,12 @@ from typing import NoReturn
 from sympy import Expr, S
 
 from gradproof.symbolic.builder import Builder, Reading
+from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.evaluate import Circular, HighPrecision, Point, Undefined
 from gradproof.symbolic.expr import Access, Axis, letters
 from gradproof.symbolic.syntax import Statement
-from gradproof.symbolic.system import Array, Equation, out_letters
+from gradproof.symbolic.system import Array, Equation, System, out_letters
 from gradproof.symbolic.values import Value, same
 
 
@@ -68,6 +70,9 @@ class Recurrence:
         rank = len(self.pieces[0][0].place)
         if any(len(piece.place) != rank for piece, _ in self.pieces):
             self.fail(f"the pieces of {self.name} have different numbers of indices", ShapeError)
+        spans = [tuple(self.span(piece, axis) for axis in range(rank)) for piece, _ in self.pieces]
+        if len({str(span) for span in spans}) < len(spans):
+            self.fail(f"{self.name} is defined twice at the same places", ExpressionError)
         shape = tuple(self.size(axis) for axis in range(rank))
         b.arrays[self.name] = Array(self.name, shape)
         b.equations += [piece for piece, _ in self.pieces]
@@ -75,6 +80,16 @@ class Recurrence:
             if len(indices) != rank:
                 b.fail(f"{self.name} has {rank} indices", node, ShapeError)
             b.readings += [Reading(index, size, node, guarded) for index, size in zip(indices, shape, strict=True)]
+
+    def check_first_step(self, system: System) -> None:
+        """Follow the recurrence at a small size: an entry that needs itself is an error."""
+        point = Point(system, small_sizes(system), HighPrecision(0))
+        try:
+            point.array(self.name)
+        except Undefined:
+            return  # some value has no logarithm, say; that is not the recurrence's doing
+        except Circular as error:
+            self.fail(str(error), ExpressionError)
 
     def size(self, axis: int) -> Expr:
         """How far the pieces reach along one axis; they must join without a gap, starting at 0."""

@@ -43,6 +43,51 @@ REASONS: dict[str, dict[str, str]] = {
         "en": "the cotangent is a Kronecker delta: one entry of the result at a time",
         "zh": "上游梯度取克罗内克 δ：逐个考察结果的分量",
     },
+    # --- moments
+    "expand": {
+        "en": "the expectation of a sum is the sum of the expectations; sums that are multiplied get letters of their own",
+        "zh": "和的期望等于期望之和；相乘的求和各用自己的指标",
+    },
+    "expectation over": {
+        "en": "{name} is independent of everything else and its entries are independent of each other: {formula}",
+        "zh": "{name} 与其他量独立，各元素相互独立：{formula}",
+    },
+    "deltas": {
+        "en": "a sum over a delta keeps one term; what does not depend on the summed letter leaves the sum",
+        "zh": "对 δ 求和只留一项；与求和指标无关的因子移出求和号",
+    },
+    "half by symmetry": {
+        "en": "{name} and −{name} have one distribution, so that the positive half of a power is half of it on average",
+        "zh": "{name} 与 −{name} 同分布，因此幂的正半部分在平均意义下为一半",
+    },
+    "variance": {
+        "en": "the variance is E[X²] − E[X]²",
+        "zh": "方差为 E[X²] − E[X]²",
+    },
+    "covariance": {
+        "en": "the covariance is E[XY] − E[X] E[Y]",
+        "zh": "协方差为 E[XY] − E[X] E[Y]",
+    },
+    "geometric sum": {
+        "en": "a geometric sum: 1 + r + … + r^(n−1) = (1 − r^n)/(1 − r)",
+        "zh": "等比数列求和：1 + r + … + r^(n−1) = (1 − r^n)/(1 − r)",
+    },
+    "collect": {
+        "en": "equal terms are collected, common factors put in front",
+        "zh": "合并同类项，提取公因子",
+    },
+    "closed recurrence": {
+        "en": "the recurrence of {name} is linear: unrolled, it is a sum over all earlier steps",
+        "zh": "{name} 的递推是线性的：展开为对此前各步求和",
+    },
+    "inputs": {
+        "en": "everything is written in terms of the inputs",
+        "zh": "全部用输入表示",
+    },
+    "named value": {
+        "en": "the definition of {name} is recognised",
+        "zh": "识别出 {name} 的定义",
+    },
 }
 
 

@@ -95,7 +95,7 @@ def parse(text: str) -> Program:
             message = "only the last statement goes without a name; write S = …; to use this value later"
             raise ExpressionError(message, text, start, piece.end)
         same = [earlier for earlier in statements if name is not None and name == earlier.name]
-        if same and (indices is None or any(e.indices is None for e in same) or not any((left, *(e.place for e in same)))):
+        if same and (indices is None or any(earlier.indices is None for earlier in same)):
             raise ExpressionError(f"{name} is defined twice", text, start, start + 1)
         statements.append(Statement(name, indices, _tree(text, code, piece), start, piece.end, left))
     return Program(text, tuple(statements))

@@ -165,8 +165,8 @@ class Terms:
             whole = not isinstance(rest, Rational) or rest.is_Integer
             return 0 if whole else 4
         if isinstance(rest, Access):
-            scalar = not rest.indices and rest.name not in self.system.defined
-            return 4 if scalar and late else 3 if late else 1
+            given = rest.name not in self.system.defined
+            return 4 if given and not rest.indices else 3 if given and late else 1
         return 2
 
 
@@ -186,6 +186,8 @@ def name_key(node: Node) -> tuple[int, str, str]:
     text = str(node)
     if isinstance(node, Name):
         return 0 if node.rank or node.at else -1, node.name.casefold(), text
+    if isinstance(node, NumberNode):
+        return -3, "", text
     kind = 3 if isinstance(node, Big) else 2 if isinstance(node, Sum) else -2 if isinstance(node, Relation) else 1
     return kind, "", text
 

@@ -15,6 +15,7 @@ from gradproof.symbolic import nodes
 from gradproof.symbolic.evaluate import Point
 from gradproof.symbolic.expr import Index
 
+ZERO = float("0.0")  # of any shape
 RELATIONS = {"<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}
 
 
@@ -32,6 +33,8 @@ class Values:
 
     def of(self, node: nodes.Node) -> Any:
         value = getattr(self, type(node).__name__.lower())(node)
+        if value is ZERO:
+            return value
         assert node.rank == (0 if np.ndim(value) == 0 else 1 if value.shape[1] == 1 and node.rank == 1 else 2), node
         return value
 
@@ -59,7 +62,7 @@ class Values:
         """Numbers and spread vectors may stretch; everything else has the full shape."""
         full = np.broadcast_shapes(*(np.shape(value) for value in values))
         for child, value in zip(children, values, strict=True):
-            if child.rank and not self.stretches(child):
+            if child.rank and value is not ZERO and not self.stretches(child):
                 assert np.shape(value) == full, f"{child} of shape {np.shape(value)} among {full}"
 
     def stretches(self, node: nodes.Node) -> bool:
@@ -72,7 +75,7 @@ class Values:
     def times(self, node: nodes.Times) -> Any:
         scalar, chain = 1.0, None
         if any(isinstance(f, nodes.Relation) and not f.rank and not self.of(f) for f in node.factors):
-            return 0.0 if not node.rank else np.zeros((1, 1))  # what a failed condition guards is never looked at
+            return ZERO  # what a failed condition guards is never looked at
         for factor in node.factors:
             value = self.of(factor)
             if not np.ndim(value):
@@ -164,8 +167,7 @@ class Values:
     def big(self, node: nodes.Big) -> Any:
         terms = []
         self.run(node, list(node.axes), terms)
-        found = {"sum": sum, "max": max, "prod": np.prod}[node.op](terms) if terms else 0.0
-        return found
+        return {"sum": sum, "max": max, "prod": np.prod}[node.op](terms) if terms else ZERO
 
     def run(self, node: nodes.Big, axes: list, terms: list[Any]) -> None:
         if not axes:
@@ -174,8 +176,6 @@ class Values:
             )
             if holds:
                 terms.append(self.of(node.body))
-            elif node.rank:
-                terms.append(0 * np.ones((1, 1)))
             return
         letter, lo, hi = axes[0]
         before = dict(self.letters)

@@ -1,0 +1,207 @@
+"""The smallest counterexample: smallest sizes first, then numbers replaced by 0, 1, −1, 2 as far as the claim stays wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import mpmath
+
+from gradproof.symbolic.assumptions import Impose
+from gradproof.symbolic.evaluate import Undefined
+from gradproof.symbolic.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, sides
+from gradproof.symbolic.system import System
+
+LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
+VISIBLE = mpmath.mpf(10) ** -6
+MAX_SIZES = 60  # combinations of sizes that are tried
+MAX_EVALUATIONS = 400
+STEP = Fraction(1, 10**18)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Sizes, inputs, and the place where the claimed value is not the right one (None: the claim has no value there)."""
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, Any]
+    name: str
+    place: Place
+    claimed: float | None
+    right: float
+    claimed_text: str
+    right_text: str
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        inputs = ", ".join(f"{name} = {_listed(value)}" for name, value in self.inputs.items())
+        where = f" at {list(self.place)}" if self.place else ""
+        at = "; ".join(part for part in (sizes, inputs) if part)
+        result = f"{self.name}{where} is {self.right_text}, your formula gives {self.claimed_text}"
+        return f"for {at}: {result}" if at else result
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "sizes": dict(self.sizes),
+            "inputs": dict(self.inputs),
+            "place": list(self.place),
+            "claimed": self.claimed,
+            "right": self.right,
+        }
+
+
+def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:
+    """A small counterexample, given one point at which the two sides differ; `name` is what the result is called."""
+    search = Search(pair)
+    found = search.shrunk(start)
+    for sizes in _growing(pair.system, start.sizes):
+        if sizes == start.sizes:
+            break
+        if (first := search.first(sizes)) is not None:
+            found = search.shrunk(first)
+            break
+    return shown(pair, found, name)
+
+
+def _growing(system: System, limit: Sizes) -> Iterator[Sizes]:
+    """Sizes up to the given ones, smallest first, under which every axis has an entry."""
+    shapes = [size for array in system.arrays.values() for size in array.shape]
+    combinations = sorted(product(*(range(1, value + 1) for value in limit.values())), key=lambda c: (sum(c), max(c, default=0)))
+    for combination in combinations[:MAX_SIZES]:
+        sizes = dict(zip(limit, combination, strict=True))
+        if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
+            yield sizes
+
+
+class Search:
+    """Looks for simple points at which a pair differs; the number of evaluations is bounded."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair, self.left = pair, MAX_EVALUATIONS
+
+    def first(self, sizes: Sizes) -> Draw | None:
+        """A random point of the given sizes at which the sides differ visibly."""
+        for seed, kind in enumerate(("small", "positive")):
+            draw = drawn(self.pair, sizes, seed, kind)
+            if self.fails(draw):
+                return draw
+        return None
+
+    def fails(self, draw: Draw) -> bool:
+        """Whether the sides differ at a point, visibly and at no kink: a little further both have almost the same values."""
+        self.left -= 1
+        if self.left < 0:
+            return False
+        here = self._sides(draw)
+        if here is None or not here.defined or not here.gaps(VISIBLE):
+            return False
+        for step in (STEP, -STEP):
+            beside = self._sides(draw.moved(step))
+            if beside is None or not _close(here, beside):
+                return False
+        return True
+
+    def _sides(self, draw: Draw) -> Sides | None:
+        try:
+            return sides(self.pair, draw)
+        except Undefined:
+            return None
+
+    def shrunk(self, draw: Draw) -> Draw:
+        """The point with numbers as simple as they can be while the sides still differ."""
+        if not self.fails(draw):
+            return draw
+        for name in self.pair.inputs:
+            places = list(draw.free[name])
+            for value in LADDER[:2]:
+                whole = draw.with_entries(name, dict.fromkeys(places, value))
+                if self.fails(whole):
+                    draw = whole
+                    break
+            else:
+                draw = self._simpler(draw, name, places)
+        return draw
+
+    def _simpler(self, draw: Draw, name: str, places: list[Place]) -> Draw:
+        for place in places:
+            value = draw.free[name][place]
+            for simple in (*LADDER, Fraction(round(value)), Fraction(round(value * 10), 10)):
+                candidate = draw.with_entries(name, {place: simple})
+                if self.pair.system.arrays[name].below is None and self.fails(candidate):
+                    draw = candidate
+                    break
+        return draw
+
+
+def _close(a: Sides, b: Sides) -> bool:
+    for mine, other in ((a.right, b.right), (a.claim, b.claim)):
+        for place, value in mine.items():
+            beside = other[place]
+            if (value is None) != (beside is None):
+                return False
+            if value is not None and abs(value - beside) > VISIBLE * a.scale / 1000:
+                return False
+    return True
+
+
+def shown(pair: Pair, draw: Draw, name: str) -> Counterexample | None:
+    """A point as a counterexample; None if the sides do not differ there."""
+    here = sides(pair, draw)
+    gaps = here.gaps(VISIBLE) or here.gaps()
+    if not gaps:
+        return None
+    place = gaps[0]
+    right, claim = here.right[place], here.claim[place]
+    digits = next((d for d in range(6, 36, 3) if claim is None or number(right, d) != number(claim, d)), 36)
+    inputs = {key: _nested(entries) for key, entries in given(pair, draw).items()}
+    return Counterexample(
+        {str(symbol): value for symbol, value in draw.sizes.items()},
+        inputs,
+        name,
+        place,
+        None if claim is None else float(claim),
+        float(right),
+        "no value" if claim is None else number(claim, digits),
+        number(right, digits),
+    )
+
+
+def number(value: Any, digits: int = 6) -> str:
+    """A number as a person would write it.
+
+    >>> number(mpmath.mpf(1) / 3), number(mpmath.mpf(2)), number(mpmath.sqrt(2))
+    ('1/3', '2', '1.41421')
+    """
+    near = Fraction(str(mpmath.nstr(value, 30))).limit_denominator(60)
+    if abs(value - mpmath.mpf(near.numerator) / near.denominator) < mpmath.mpf(10) ** -14 * max(1, abs(value)):
+        return str(near)
+    return mpmath.nstr(value, digits)
+
+
+def _plain(value: Any) -> int | float:
+    nearest = mpmath.nint(value)
+    return int(nearest) if abs(value - nearest) < mpmath.mpf(10) ** -20 else float(value)
+
+
+def _nested(entries: Mapping[Place, Any]) -> Any:
+    """Entries by place as nested lists."""
+    if list(entries) == [()]:
+        return _plain(entries[()])
+    rows: dict[int, dict[Place, Any]] = {}
+    for place, value in entries.items():
+        rows.setdefault(place[0], {})[place[1:]] = value
+    return [_nested(row) for _, row in sorted(rows.items())]
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_listed, value))}]"
+    return str(value) if isinstance(value, int) else number(mpmath.mpf(value))
+
+
+def imposed(draw: Draw, name: str, rule: Impose) -> Draw:
+    return replace(draw, imposed={name: rule})

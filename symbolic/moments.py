@@ -1,0 +1,426 @@
+"""Expectation, variance and covariance of an expression under declared distributions, with checked steps.
+
+>>> found = variance("sum[l](q[l]*k[l])", {"q": "d:iid=mu_q,sigma_q**2", "k": "d:iid=mu_k,sigma_k**2"})
+>>> found.value
+(mu_k**2*sigma_q**2 + mu_q**2*sigma_k**2 + sigma_k**2*sigma_q**2)*d
+>>> variance("q @ k / sqrt(d)", {"q": "d:iid=0,1", "k": "d:iid=0,1"}).value
+1
+
+Arrays without a distribution are constants. Everything is derived by three rules: the expectation is linear, that of a
+product of independent factors is the product of the expectations, and equal indices give the higher moments of one
+entry (see `expectation.py`). Each step is checked by averaging over all outcomes of small discrete distributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sympy import Add, Expr, Function, Mul, Pow, Symbol, sympify
+
+from gradproof.symbolic import latex, text
+from gradproof.symbolic.closed import geometric, shortest, unrolled
+from gradproof.symbolic.distributions import Law, described
+from gradproof.symbolic.enumeration import WHOLE, World, same_average
+from gradproof.symbolic.errors import ExpressionError, RuleError
+from gradproof.symbolic.expectation import Integral, Unsupported, expanded, halved
+from gradproof.symbolic.expr import Access, Axis, Compare, Index, letters, names
+from gradproof.symbolic.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.language import build
+from gradproof.symbolic.letters import Letters
+from gradproof.symbolic.rules import reason
+from gradproof.symbolic.syntax import Declaration, Program
+from gradproof.symbolic.system import Equation, System, out_letters
+
+Shapes = Mapping[str, object] | Sequence[Declaration]
+SIGNS = {"expectation": "E", "variance": "Var", "covariance": "Cov"}
+LATEX_SIGNS = {"expectation": r"\mathbb{E}", "variance": r"\operatorname{Var}", "covariance": r"\operatorname{Cov}"}
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Prints index expressions with one choice of letters for the free ones."""
+
+    system: System
+    outs: tuple[Index, ...]
+    names: Mapping[object, str]
+    random: frozenset[str]
+
+    def text(self, expr: Expr, form: str = "index") -> str:
+        shown = text.expression_text(expr, self.outs, self.system, form, dict(self.names))
+        return shown if self.random.isdisjoint(names(expr)) else f"E[{shown}]"
+
+    def latex(self, expr: Expr, form: str = "index") -> str:
+        shown = latex.expression_latex(expr, self.outs, self.system, form, dict(self.names))
+        return shown if self.random.isdisjoint(names(expr)) else rf"\mathbb{{E}}\left[{shown}\right]"
+
+    def bare(self, expr: Expr, form: str = "index") -> str:
+        return text.expression_text(expr, self.outs, self.system, form, dict(self.names))
+
+
+@dataclass(frozen=True)
+class MomentStep:
+    """One step: the rule, why it holds, what was and what is written, and how the step was checked.
+
+    `left` is what is being found (`E[L²]`); an expression that still holds random arrays stands for its expectation.
+    """
+
+    rule: str
+    reason: str
+    left: str
+    before: Expr
+    after: Expr
+    checked: str
+    writer: Writer = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}\n    {self.left} = {self.writer.text(self.after)}\n    checked: {self.checked}"
+
+    def as_dict(self) -> dict[str, str]:
+        """The step for JSON."""
+        before, after = (f"{self.left} = {self.writer.text(side)}" for side in (self.before, self.after))
+        return {"rule": self.rule, "reason": self.reason, "before": before, "after": after, "checked": self.checked}
+
+
+@dataclass(frozen=True)
+class MomentResult:
+    """What was found: `value` holds for every value of the letters `outs`, which run over `axes`."""
+
+    kind: str
+    bodies: tuple[Expr, ...]  # the expression, or the two expressions of a covariance, in terms of the inputs
+    value: Expr
+    outs: tuple[Index, ...]
+    axes: tuple[Axis, ...]
+    system: System = field(repr=False)
+    steps: tuple[MomentStep, ...] = field(repr=False)
+    assumptions: tuple[str, ...]
+    checked: str
+    writer: Writer = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        return self.writer.text(self.value)
+
+    @property
+    def latex(self) -> str:
+        return self.writer.latex(self.value)
+
+    @property
+    def label(self) -> str:
+        """What the value is of: `Var(qᵀk)`, `E[m_t]`."""
+        form = "index" if self.outs else "matrix"
+        inside = ", ".join(self.writer.bare(body, form) for body in self.bodies)
+        return f"E[{inside}]" if self.kind == "expectation" else f"{SIGNS[self.kind]}({inside})"
+
+    def at(self, **values: object) -> Expr:
+        """The value with numbers for sizes, symbols and scalars.
+
+        >>> variance("q @ k", {"q": "d:iid=0,s", "k": "d:iid=0,1"}).at(d=64, s=2)
+        128
+        """
+        known = {Access(name): sympify(value) for name, value in values.items()}
+        known |= {s: sympify(values[s.name]) for s in self.value.free_symbols if s.name in values}  # type: ignore[misc]
+        return self.value.xreplace(known)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"{self.label} = {self.text}"
+
+    def _repr_latex_(self) -> str:
+        form = "index" if self.outs else "matrix"
+        letters = dict(self.writer.names)
+        inside = ", ".join(latex.expression_latex(body, self.outs, self.system, form, letters) for body in self.bodies)
+        left, right = (r"\left[", r"\right]") if self.kind == "expectation" else (r"\left(", r"\right)")
+        return f"${LATEX_SIGNS[self.kind]}{left}{inside}{right} = {self.latex}$"
+
+
+def expectation(expression: str | Program | System, shapes: Shapes | None = None, lang: str = "en") -> MomentResult:
+    """E of an expression, entry by entry.
+
+    >>> print(expectation("sum[s=0:t]((1-b)*b**(t-1-s)*g[s])", {"g": "t:iid=mu,sigma**2", "b": ""}).value)
+    mu*(1 - b**t)
+    """
+    work = Work([_system(expression, shapes)], lang)
+    return work.result("expectation")
+
+
+def variance(expression: str | Program | System, shapes: Shapes | None = None, lang: str = "en") -> MomentResult:
+    """The variance of an expression, entry by entry.
+
+    >>> shapes = {"W": "m,n:iid=0,s_w**2", "x": "n:iid=mu_x,s_x**2"}
+    >>> print(variance("W @ x", shapes).value)
+    (mu_x**2 + s_x**2)*n*s_w**2
+    """
+    work = Work([_system(expression, shapes)], lang)
+    return work.result("variance")
+
+
+def covariance(
+    first: str | Program | System, second: str | Program | System, shapes: Shapes | None = None, lang: str = "en"
+) -> MomentResult:
+    """The covariance of every entry of one expression with every entry of another.
+
+    >>> print(covariance("W @ x", "W @ y", {"W": "m,n:iid=0,v", "x": "n", "y": "n"}).value)
+    v*sum[b1=0:n](x[b1]*y[b1])*[o0 == o1]
+    """
+    work = Work([_system(first, shapes), _system(second, shapes)], lang)
+    return work.result("covariance")
+
+
+def in_terms_of(
+    expression: str | Program | System, kept: str | Sequence[str], shapes: Shapes | None = None, lang: str = "en"
+) -> MomentResult:
+    """A deterministic expression written in certain of its own intermediate values, as the moments of LayerNorm in v.
+
+    >>> print(in_terms_of("mean(layernorm(x, eps=eps)**2)", "v", {"x": "n", "eps": ""}).value)
+    v/(v + eps)
+    """
+    work = Work([_system(expression, shapes)], lang)
+    return work.rewritten([kept] if isinstance(kept, str) else list(kept))
+
+
+def _system(expression: str | Program | System, shapes: Shapes | None) -> System:
+    return expression if isinstance(expression, System) else build(expression, shapes or {})
+
+
+class Work:
+    """One derivation: the expressions in terms of the inputs, and the steps so far."""
+
+    def __init__(self, systems: Sequence[System], lang: str) -> None:
+        self.lang, self.steps = lang, list[MomentStep]()
+        arrays = {name: array for system in systems for name, array in system.arrays.items()}
+        self.laws: dict[str, Law] = {name: array.law for name, array in arrays.items() if array.law is not None}
+        shared = len(systems) == 1  # with two systems, one name may be two arrays
+        equations = [e for system in systems for e in system.equations] if shared else []
+        self.system = System(arrays, tuple(equations), systems[0].outputs, systems[0].hidden)
+        ranks = [system.arrays[system.outputs[0]].rank for system in systems]
+        self.outs = out_letters(sum(ranks))
+        self.axes: tuple[Axis, ...] = ()
+        self.bodies: list[Expr] = []
+        unrolls = []
+        for system, rank in zip(systems, ranks, strict=True):
+            mine = self.outs[len(self.axes) : len(self.axes) + rank]
+            self.axes += system.arrays[system.outputs[0]].axes(mine)
+            body, closed = self.inputs_only(system, self.laws if shared else system.arrays)
+            self.bodies.append(body.xreplace(dict(zip(out_letters(rank), mine, strict=True))))
+            unrolls += closed
+        self.integral = Integral(self.laws, self.axes, facts(self.system) if shared else {})
+        chosen = Letters(self.system).outs((letter, hi - lo) for letter, lo, hi in self.axes)
+        self.writer = Writer(self.system, self.outs, {k.name: v.name for k, v in chosen.items()}, frozenset(self.laws))
+        self.label = [system.outputs[0] for system in systems]
+        if len(set(self.label)) < len(self.label):
+            self.label = ["X", "Y"]
+        for equation in unrolls:
+            self.unrolled(equation)
+        for name, body in zip(self.label, self.bodies, strict=True):
+            self.log("forward", self.named(name), body, body, "by definition")
+
+    def inputs_only(self, system: System, random: Iterable[str]) -> tuple[Expr, list[Equation]]:
+        """The output with everything put in that depends on a random array; recurrences in closed form."""
+        (output,) = system.outputs
+        dependent = {name for name in random}
+        for name in (name for group in system.groups for name in group):
+            if any(not dependent.isdisjoint(names(e.body)) for e in system.defined[name]):
+                dependent.add(name)
+        outs = out_letters(system.arrays[output].rank)
+        equation = Equation("", outs, system.arrays[output].axes(outs), Access(output, *outs))
+        closed = []
+        for name in reversed([name for group in system.groups for name in group]):
+            if name in names(equation.body) and (name in dependent or name in system.hidden or name == output):
+                definition = plain(system, name)
+                if definition is None:
+                    definition = unrolled(system, name)
+                    closed.append(definition)
+                equation = put_in(equation, definition)
+        return equation.body, closed
+
+    # --- the log
+
+    @property
+    def world(self) -> World:
+        return World(self.system, self.laws, self.integral.needed, self.integral.unknown)
+
+    def named(self, name: str, power: str = "") -> str:
+        indices = "".join(self.writer.names[out.name] for out in self.outs)
+        shown = text.plain_name(name)[0] + (f"_{indices}" if indices and len(self.bodies) == 1 else "")
+        return shown + power
+
+    def log(self, rule: str, left: str, before: Expr, after: Expr, checked: str, **words: str) -> None:
+        why = reason(rule, self.lang, **words)
+        self.steps.append(MomentStep(rule, why, left, before, after, checked, self.writer))
+
+    def move(self, rule: str, left: str, before: Expr, after: Expr, over: Iterable[str] = (), **words: str) -> Expr:
+        """A step whose two sides have one average over the outcomes of the arrays in `over`."""
+        if before != after:
+            checked = same_average(self.world, [before], after, self.axes, over)
+            self.log(rule, left, before, after, checked or NOT_ENUMERATED, **words)
+        return after
+
+    def unrolled(self, equation: Equation) -> None:
+        target = equation.target
+        checked = same_average(self.world, [target], equation.body, equation.axes, ())
+        left = text.plain_name(equation.name)[0]
+        self.log("closed recurrence", left, target, equation.body, checked or NOT_ENUMERATED, name=left)
+
+    # --- the moments
+
+    def mean(self, expr: Expr, left: str) -> Expr:
+        """E of an expression: one array after the other is integrated out."""
+        scope = self.integral.scope
+        expr = self.move("expand", left, expr, expanded(expr, self.laws, scope))
+        while self.random(expr):
+            expr = self.integrated(expr, left)
+        return expr
+
+    def random(self, expr: Expr) -> list[str]:
+        """The random arrays of an expression; those inside functions come last."""
+        found = [name for name in self.laws if name in names(expr)]
+        return sorted(found, key=lambda name: self.laws[name].family == "categorical" or inside_function(expr, name))
+
+    def integrated(self, expr: Expr, left: str) -> Expr:
+        """The next array integrated out."""
+        refused = []
+        for name in self.random(expr):
+            try:
+                after = self.integral.over(name, expr)
+            except Unsupported as why:
+                refused.append(str(why))
+                continue
+            words = {"name": text.plain_name(name)[0], "formula": self.formula(self.laws[name])}
+            after = self.move("expectation over", left, expr, after, [name], **words)
+            return self.move("deltas", left, after, self.integral.tidy(after))
+        for name in self.random(expr):
+            if self.laws[name].centred:
+                after = halved(expr, name, self.integral.scope, self.integral.tidy)
+                if after != expr:
+                    after = self.move("half by symmetry", left, expr, after, [name], name=text.plain_name(name)[0])
+                    return expanded(after, self.laws, self.integral.scope)
+        known = "powers, products and sums have rules, and relu, absolute and steps of symmetric zero-mean entries"
+        raise RuleError(f"there is no rule for the expectation of {'; of '.join(dict.fromkeys(refused))}. {known}")
+
+    def formula(self, law: Law) -> str:
+        """What is used of a law: E[q_i q_j] = μ² + δ_ij σ²."""
+        name = text.plain_name(law.name)[0]
+        if law.family == "categorical":
+            return f"E f({name}) = Σ_v {self.writer.text(law.at(law.parameters[0], (Index('v'),)))} f(v)"
+        needed = self.integral.needed.get(law.name)
+        entry = "" if not self.system.arrays[law.name].rank else "_i"
+        mean, spread = self.writer.text(law.mean), self.writer.text(law.variance)
+        if needed is None or needed.degree < 2:
+            return f"E[{name}{entry}] = {mean}"
+        square = "" if law.mean == 0 else f"{self.writer.text(law.mean**2)} + "
+        if not entry:
+            return f"E[{name}²] = {square}{spread}"
+        return f"E[{name}_i {name}_j] = {square}{'' if spread == '1' else spread + ' '}δ_ij"
+
+    def result(self, kind: str) -> MomentResult:
+        """The moment of that kind, simplified, with a check of the whole."""
+        first, last = self.bodies[0], self.bodies[-1]
+        x, y = self.named(self.label[0]), self.named(self.label[-1])
+        if kind == "expectation":
+            left = f"E[{x}]"
+            value = self.mean(first, left)
+            value = self.simplified(left, value)
+            checked = same_average(self.world, [first], value, self.axes, self.laws, limit=WHOLE)
+            return self.done(kind, value, checked)
+        left = f"Var({x})" if kind == "variance" else f"Cov({x}, {y})"
+        means = [self.mean(body, f"E[{name}]") for body, name in zip(self.bodies, (x, y), strict=False)]
+        both = self.mean(first * last, f"E[{x}²]" if kind == "variance" else f"E[{x} {y}]")
+        value = both - Add(*(a * b for a in Add.make_args(means[0]) for b in Add.make_args(means[-1])))
+        self.log(kind, left, value, value, "by definition")
+        value = self.simplified(left, value)
+        bodies = [first * last, first, last]
+        checked = same_average(self.world, bodies, value, self.axes, self.laws, lambda xy, x, y: xy - x * y, WHOLE)
+        return self.done(kind, value, checked)
+
+    def simplified(self, left: str, value: Expr) -> Expr:
+        """Sums in closed form, like terms collected."""
+        value = self.move("deltas", left, value, self.integral.tidy(value))
+        ratios: list[Expr] = []
+        value = self.move("geometric sum", left, value, geometric(value, ratios))
+        self.ratios = ratios
+        return self.move("collect", left, value, shortest(value))
+
+    def rewritten(self, kept: Sequence[str]) -> MomentResult:
+        """The expression in terms of the named intermediate values."""
+        if self.laws:
+            raise ExpressionError("this is for expressions without random arrays; take expectation or variance of others")
+        whole, _ = self.inputs_only(self.system, self.system.arrays)
+        left = self.named(self.label[0])
+        value = self.move("inputs", left, self.bodies[0], whole)
+        value = self.move("deltas", left, value, self.integral.tidy(value))
+        for name in kept:
+            if name not in self.system.defined:
+                known = ", ".join(self.system.defined)
+                raise ExpressionError(f"{name} is no intermediate value of this expression; there are {known}")
+            rank = self.system.arrays[name].rank
+            one = System(self.system.arrays, self.system.equations, (name,), self.system.hidden)
+            body, _ = self.inputs_only(one, self.system.arrays)
+            body = normalise(body, self.system.arrays[name].axes(out_letters(rank)))
+            value = self.move("named value", left, value, recognised(value, body, Access(name, *out_letters(rank))), name=name)
+        value = self.move("collect", left, value, shortest(value))
+        self.ratios = []
+        checked = same_average(self.world, [whole], value, self.axes, ())
+        return self.done("expectation", value, checked)
+
+    def done(self, kind: str, value: Expr, checked: str | None) -> MomentResult:
+        for symbol, (name, function) in self.integral.unknown.items():
+            if symbol in value.free_symbols:
+                raise RuleError(
+                    f"E of {function} is needed and does not follow from what is declared of {name}; relu, absolute and "
+                    f"steps have rules for a zero-mean {name} declared as normal=, uniform=, or iid=0,…:even"
+                )
+        assumptions = self.assumptions()
+        bodies = tuple(self.bodies)
+        whole = checked or "step by step"
+        return MomentResult(
+            kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), assumptions, whole, self.writer
+        )
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What the result rests on."""
+        used = [law for name, law in self.laws.items() if any(name in names(body) for body in self.bodies)]
+        zh = self.lang == "zh"
+        found = []
+        for law in used:
+            words = {f"p{k}": self.writer.text(p) for k, p in enumerate(law.parameters)}
+            kurt = self.writer.text(law.kurt) if law.kurt is not None else ""
+            found.append(described(law)[zh].format(name=text.plain_name(law.name)[0], kurt=kurt, **words))
+        if len(used) > 1:
+            listed = ", ".join(text.plain_name(law.name)[0] for law in used)
+            found.append(f"{listed} 相互独立" if zh else f"{listed} are independent of each other")
+        for symbol in sorted({s for s in self.moment_symbols()}, key=str):
+            order, name = symbol.name[2:].split("_", 1)
+            shown = self.writer.text(symbol)
+            found.append(f"{shown} = E[({name} − E {name})^{order}]")
+        return (*found, *(f"{self.writer.text(ratio)} ≠ 1" for ratio in self.ratios))
+
+    def moment_symbols(self) -> set[Symbol]:
+        possible = {f"mu{k}_{name}" for k in range(3, 9) for name in self.laws}
+        last = self.steps[-1].after
+        return {s for s in last.free_symbols if s.name in possible}
+
+
+NOT_ENUMERATED = "by the rule alone: there are too many outcomes to average over"
+
+
+def inside_function(expr: Expr, name: str) -> bool:
+    """Whether an array is read inside a function, a condition or a denominator."""
+    if name not in names(expr) or isinstance(expr, Access):
+        return False
+    root = isinstance(expr, Pow) and not (expr.exp.is_Integer and expr.exp > 0)
+    if isinstance(expr, (Function, Compare)) or root:
+        return True
+    return any(inside_function(arg, name) for arg in expr.args)
+
+
+def recognised(expr: Expr, body: Expr, target: Access) -> Expr:
+    """The expression with a defined value by name: where the definition is c·Σ…, the sum becomes value/c.
+
+    >>> x, v = Access("x"), Access("v")
+    >>> recognised(x**2 / (x**2 + 1), 3 * x**2, v)
+    v/(3*(v/3 + 1))
+    """
+    outside = [f for f in Mul.make_args(body) if not names(f) and not letters(f)]
+    core = body / Mul(*outside)
+    return expr.xreplace({body: target}).xreplace({core: target / Mul(*outside)})
