@@ -27,3 +27,7 @@ class CheckpointError(GradproofError):
 
 class MissingPackageError(GradproofError):
     """An optional package that is not installed."""
+
+
+class TrainingError(GradproofError):
+    """A setting of the training that cannot be used, or numbers that no training can go on with."""

@@ -110,9 +110,12 @@ class Moved(Point):
 
     def __init__(self, base: Point, step: mpmath.mpf, moved: Iterable[str], direction: Direction) -> None:
         super().__init__(base.system, base.sizes, base.field, base.seed, base.given)
-        self.step, self.moved, self.direction = step, frozenset(moved), direction
+        self.base, self.step, self.moved, self.direction = base, step, frozenset(moved), direction
+        self.affected = self.moved | base.system.readers_of(self.moved)
 
     def entry(self, name: str, index: tuple[int, ...]) -> Value:
+        if name not in self.affected:
+            return self.base.entry(name, index)
         key = (name, index)
         if key not in self.entries:
             value = super().entry(name, index)
@@ -137,25 +140,38 @@ def _both_sides(base: Point, moved: Iterable[str], direction: Direction) -> tupl
     return Moved(base, STEP, moved, direction), Moved(base, -STEP, moved, direction)
 
 
-def adjoint_holds(system: System, output: str, cotangent: str | None, name: str, seed: int = 0) -> str:
-    """Check Σ X̄ · dX = d⟨cotangent, output⟩ along a random direction dX, by central differences to 40 digits.
+class AdjointCheck:
+    """Checks Σ X̄ · dX = d⟨cotangent, output⟩ for one array after the other, at the same random points."""
 
-    Returns how it was checked; raises StepError where the two sides differ.
-    """
-    for attempt in range(TRIES):
-        sizes = small_sizes(system, seed + attempt)
-        base = Point(system, sizes, HighPrecision(seed, attempt >= TRIES // 2), seed + attempt)
-        direction = _random_direction(seed + attempt)
-        try:
-            ahead, behind = (_contracted(p, output, cotangent) for p in _both_sides(base, [name], direction))
-            predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
-        except Undefined:
-            continue
-        measured = (ahead - behind) / (2 * STEP)
-        if close(measured, predicted, mpmath.mpf(10) ** -14):
-            return f"{AGREES} ({said(sizes)})"
-        raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
-    raise StepError(f"no random point could be evaluated for the adjoint of {name}")
+    def __init__(self, system: System, output: str, cotangent: str | None, seed: int = 0) -> None:
+        self.system, self.output, self.cotangent, self.seed = system, output, cotangent, seed
+        self.points: dict[int, Point] = {}
+
+    def point(self, attempt: int) -> Point:
+        if attempt not in self.points:
+            sizes = small_sizes(self.system, self.seed + attempt)
+            field = HighPrecision(self.seed, attempt >= TRIES // 2)
+            self.points[attempt] = Point(self.system, sizes, field, self.seed + attempt)
+        return self.points[attempt]
+
+    def holds(self, name: str) -> str:
+        """How the adjoint of one array was checked: by central differences to 40 digits along a random direction.
+
+        Raises StepError where the two sides differ.
+        """
+        for attempt in range(TRIES):
+            base, direction = self.point(attempt), _random_direction(self.seed + attempt)
+            try:
+                sides = _both_sides(base, [name], direction)
+                ahead, behind = (_contracted(point, self.output, self.cotangent) for point in sides)
+                predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
+            except Undefined:
+                continue
+            measured = (ahead - behind) / (2 * STEP)
+            if close(measured, predicted, mpmath.mpf(10) ** -14):
+                return f"{AGREES} ({said(base.sizes)})"
+            raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
+        raise StepError(f"no random point could be evaluated for the adjoint of {name}")
 
 
 def _contracted(point: Point, output: str, cotangent: str | None) -> Value:

@@ -15,7 +15,7 @@ from sympy import Expr
 
 from gradproof.symbolic import latex, text
 from gradproof.symbolic.calculus import adjoint, bar
-from gradproof.symbolic.checks import adjoint_holds, same_values, tangents_hold
+from gradproof.symbolic.checks import AdjointCheck, same_values, tangents_hold
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
 from gradproof.symbolic.evaluate import Point, Value
 from gradproof.symbolic.expr import Access, Compare, Implicit, names, sum_
@@ -173,7 +173,7 @@ def without_helpers(system: System, equation: Equation) -> Equation:
 
 def derive(
     expression: str | Program,
-    shapes: Mapping[str, object] | Sequence[Declaration],
+    shapes: Mapping[str, object] | Sequence[Declaration] | None = None,
     wrt: str | Sequence[str] | None = None,
     cotangent: str | None = None,
     keep: Iterable[str] = (),
@@ -183,10 +183,16 @@ def derive(
 
     Each gradient has the shape of its variable (denominator layout). A non-scalar expression needs `cotangent`, the
     name of an array of its shape; the result is then the adjoint Σ cotangent · ∂(expression). `keep` names adjoints
-    (`Z_bar`) that stay visible where they would be substituted.
+    (`Z_bar`) that stay visible where they would be substituted. Without shapes, `expression` is the identifier of a
+    documented formula.
 
     Raises ExpressionError for input that cannot be used, StepError where a step does not hold.
     """
+    if shapes is None:
+        from gradproof.symbolic.catalogue import get
+        from gradproof.symbolic.catalogue.derivation import derive_entry
+
+        return derive_entry(get(str(expression)), lang)
     program = parse(expression) if isinstance(expression, str) else expression
     system = build(program, shapes)
     return derive_system(system, wrt, cotangent, keep, program, lang)
@@ -266,12 +272,13 @@ class Log:
 
     def adjoints(self, raw: System, forward: System, derived: Sequence[str], output: str, cotangent: str | None) -> None:
         """One step for the adjoint of every array, each checked against the forward equations alone."""
+        check = AdjointCheck(raw, output, cotangent)
         for name in derived:
             source = name.removesuffix("_bar")
             equation = raw.defined[name][0]
             readers = [e for e in forward.equations if source in names(e.body) and bar(e.name) in names(equation.body)]
             rule = "chain rule" if readers else "cotangent" if source == output else "no dependence"
-            checked = adjoint_holds(raw, output, cotangent, source)
+            checked = check.holds(source)
             shown = ", ".join(dict.fromkeys(text.plain_name(e.name)[0] for e in readers))
             self.add(rule, readers, [equation], checked, raw, name=text.plain_name(source)[0], readers=shown)
 

@@ -30,15 +30,24 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     """Both sides of an equation as trees."""
     letters = letters or Letters(system)
     equation = readable(equation, letters)
-    shown = _shown(equation, system, letters, form)
-    if form == "matrix":
-        found = matrix_form(equation, system, letters)
-        if found is not None:
-            kept = {index for index in found.left.at if index is not None}
-            return Sides(found.left, shown or found.right, _partial(equation, system, kept))
-    outs = [letter for letter, _, _ in equation.axes]
-    right = shown or to_entries(equation.body, outs, system, letters)
-    return Sides(Name(equation.name, equation.place), right, _partial(equation, system, set(equation.place)))
+    found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
+    left = found.left if found else Name(equation.name, equation.place)
+    right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
+    if equation.shown is not None:
+        right = _shown(equation, system, letters, found is not None)
+    return Sides(left, right, _partial(equation, system))
+
+
+def _outs(equation: Equation) -> list[Index]:
+    return [letter for letter, _, _ in equation.axes]
+
+
+def _as_printed(equation: Equation) -> Equation:
+    """The equation with the array on which a printed function depends in place of its body: both keep the same letters."""
+    if equation.shown is None:
+        return equation
+    argument = equation.shown[1][0]
+    return equation if letters_of(argument) - set(_outs(equation)) else equation.with_body(argument)
 
 
 def readable(equation: Equation, letters: Letters) -> Equation:
@@ -53,19 +62,17 @@ def readable(equation: Equation, letters: Letters) -> Equation:
     )
 
 
-def _shown(equation: Equation, system: System, letters: Letters, form: str) -> Node | None:
+def _shown(equation: Equation, system: System, letters: Letters, matrix: bool) -> Node:
     """`softmax(S)` for an equation that says how it is printed."""
-    if equation.shown is None:
-        return None
+    assert equation.shown is not None
     function, arguments = equation.shown
-    outs = [letter for letter, _, _ in equation.axes]
+    outs = _outs(equation)
     nodes = []
     for argument in arguments:
         if letters_of(argument) - set(outs):  # det(A): the whole of A
             nodes.append(_whole_array(argument, outs))
             continue
-        single = Equation(equation.name, equation.place, equation.axes, argument)
-        found = matrix_form(single, system, letters) if form == "matrix" else None
+        found = matrix_form(equation.with_body(argument), system, letters) if matrix else None
         nodes.append(found.right if found else to_entries(argument, outs, system, letters))
     return Call(function, tuple(nodes))
 
@@ -76,7 +83,8 @@ def _whole_array(argument: Expr, outs: Sequence[Index]) -> Node:
     return Name(argument.name, tuple(at))
 
 
-def _partial(equation: Equation, system: System, kept: set[Expr]) -> tuple[Axis, ...]:
+def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:
+    """The letters of the left side that do not run over the whole axis."""
     array = system.arrays[equation.name]
     found = []
     for letter, lo, hi in equation.axes:

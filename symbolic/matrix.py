@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from sympy import Add, Expr, Function, Integer, Mul, Pow, S
 
@@ -53,6 +53,7 @@ from gradproof.symbolic.terms import Terms, base_and_power, hadamard, is_constan
 
 Axes = tuple[Index, ...]
 Groups = dict[Axes, list[Node]]
+Parts = tuple[Expr, ...]
 ROW, COLUMN = Index("i"), Index("j")  # how a condition on the places of a matrix is written
 
 
@@ -110,8 +111,12 @@ def _form(equation: Equation, reader: MatrixReader, outs: Axes) -> Form | None:
 
 
 def effort(node: Node) -> int:
-    """How hard a matrix form is to read: its nodes, with sums that could not be turned into products counting more."""
-    return sum(10 if isinstance(inner, Big) else 1 for inner in walk(node))
+    """How hard a matrix form is to read: its nodes; sums that stay, and slices like A_{·j}, count more."""
+    found = 0
+    for inner in walk(node):
+        sliced = isinstance(inner, Name) and any(a is None and b is not None for a, b in pairwise(inner.at))
+        found += 10 if isinstance(inner, Big) else 6 if sliced else 1
+    return found
 
 
 def _chain(node: Times) -> bool:
@@ -283,6 +288,8 @@ class MatrixReader:
 
     def product(self, expr: Expr, axes: Axes) -> Node:
         sign, top, bottom, factors, divisors = self.terms.split(expr)
+        if len(axes) == 2:
+            factors, divisors = self.distributed(factors, divisors, axes)
         if len(axes) == 2 and (found := self.diagonal(factors, divisors, axes)) is not None:
             numbers = [Number(top)] if top != 1 else []
             return signed(sign, quotient(numbers, [Number(bottom)] if bottom != 1 else [], found))
@@ -304,6 +311,16 @@ class MatrixReader:
         below += inverse.pop((), [])
         core = self.combined(groups, inverse, axes)
         return signed(sign, with_scalars(scalars, below, core))
+
+    def distributed(self, factors: Parts, divisors: Parts, axes: Axes) -> tuple[Parts, Parts]:
+        """p_i (δ_ij − p_j) as p_i δ_ij − p_i p_j = diag(p) − p pᵀ."""
+        inner = [f for f in factors if isinstance(f, Add) and any(_has_delta(term, axes) for term in f.args)]
+        by_rank = [[f for f in parts if len(self.used(f, axes)) == k] for k in (0, 1, 2) for parts in (factors, divisors)]
+        scalars, below, vectors, inverse, matrices, others = by_rank
+        if len(inner) != 1 or matrices != inner or others or not (vectors or inverse):
+            return factors, divisors
+        vector = Mul(*vectors) / Mul(*inverse)
+        return (*scalars, Add(*(term * vector for term in inner[0].args))), tuple(below)
 
     def factor(self, expr: Expr, used: Axes) -> Node:
         if isinstance(expr, Reduce) and expr.op == "sum":
@@ -389,6 +406,10 @@ def _stepped(system: System) -> frozenset[tuple[str, int]]:
             found |= {(a.name, k) for a in read for k, index in enumerate(a.indices) if index in along}
         if len(found) == size:
             return frozenset(found)
+
+
+def _has_delta(term: Expr, axes: Axes) -> bool:
+    return any(isinstance(f, Compare) and f.op == "==" and set(f.sides) == set(axes) for f in Mul.make_args(term))
 
 
 def looked_up(expr: Expr, outs: Axes) -> frozenset[Index]:

@@ -159,6 +159,7 @@ def sides(pair: Pair, draw: Draw) -> Sides:
         try:
             value = point.entry(name, place)
         except (Undefined, OverflowError, ZeroDivisionError):
+            point.pending.clear()
             return None
         return value if mpmath.isfinite(value) else None
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sympy import Expr, Integer, Symbol, sympify
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Index, accesses, letters, map_accesses, names
+from gradproof.symbolic.expr import Access, Axis, Implicit, Index, accesses, letters, map_accesses, names
 
 if TYPE_CHECKING:
     from gradproof.symbolic.distributions import Law
@@ -137,6 +137,8 @@ class System:
             raise GradproofError(f"the name {min(taken)} is taken")
 
         def body(expr: Expr, axes: Iterable[Axis]) -> Expr:
+            if isinstance(expr, Implicit):
+                return Implicit(expr.kind, new.get(expr.matrix, expr.matrix), expr.size, *expr.indices)
             letters_in_scope = [letter for letter, _, _ in axes]
             return map_accesses(expr, lambda a: Access(new[a.name], *a.indices), new, letters_in_scope)
 
@@ -176,6 +178,14 @@ class System:
         equations = [equation for name in order for equation in self.defined[name]]
         arrays = {name: array for name, array in self.arrays.items() if name in wanted or name not in self.defined}
         return System(arrays, tuple(equations), outputs, self.hidden)
+
+    def readers_of(self, sources: Iterable[str]) -> frozenset[str]:
+        """The arrays that depend on any of the given ones."""
+        found = set(sources)
+        for group in self.groups:
+            if any(not found.isdisjoint(names(e.body)) for name in group for e in self.defined[name]):
+                found.update(group)
+        return frozenset(found)
 
     def recurrent(self, name: str) -> bool:
         """Whether an array needs entries of itself."""

@@ -1,0 +1,242 @@
+"""Gradient descent, momentum, Adam, AdamW, clipping and schedules: equations in the expression language, compiled.
+
+A method is one `Method`: equations for the numbers that change from step to step (in float64, so that 1 − β₂ᵗ is exact
+in a float32 model too), and equations for a stretch of the parameter vector.
+
+>>> theta = np.array([1.0])
+>>> Optimiser("sgd", theta.size).step(theta, np.array([2.0]), rate=0.1)
+>>> theta
+array([0.8])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradproof.models.errors import TrainingError
+from gradproof.numeric.compile import Compiled, compile_numpy
+from gradproof.symbolic.language import build
+
+Array = NDArray[Any]
+CHUNK = 1 << 15  # parameters updated at a time: a stretch of every vector stays in the cache
+
+
+@dataclass(frozen=True)
+class Method:
+    """`update` gives theta_new and the new state vectors (`state`: m → m_new) of a stretch.
+
+    `numbers` are scalar equations; their values go into `update` along with those of `defaults` and eta, the rate.
+    """
+
+    update: str
+    state: tuple[str, ...] = ()
+    numbers: str = ""
+    defaults: Mapping[str, float] = field(default_factory=dict)
+
+
+MOMENTS = "m_new = beta_1*m + r_1*g; v_new = beta_2*v + r_2*g**2; mhat = m_new/c_1; vhat = v_new/c_2; "
+CORRECTIONS = "r_1 = 1 - beta_1; r_2 = 1 - beta_2; c_1 = 1 - beta_1**t; c_2 = 1 - beta_2**t"
+ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
+
+METHODS = {
+    "sgd": Method("theta_new = theta - eta*g"),
+    "momentum": Method("b_new = mu*b + g; theta_new = theta - eta*b_new", ("b",), defaults={"mu": 0.9}),
+    "adam": Method(
+        MOMENTS + "theta_new = theta - eta*mhat/(sqrt(vhat) + epsilon)", ("m", "v"), CORRECTIONS, ADAM
+    ),
+    # decoupled decay: it shrinks the parameters themselves and never enters the moments
+    "adamw": Method(
+        MOMENTS + "theta_new = keep*theta - eta*mhat/(sqrt(vhat) + epsilon)",
+        ("m", "v"),
+        CORRECTIONS + "; keep = 1 - eta*decay",
+        {**ADAM, "decay": 0.01},
+    ),
+}
+L2 = "g = gradient + l2*theta; "  # the prior N(0, 1/l2) of a maximum a posteriori estimate
+
+NORM = "sum((g/s)**2)"
+CLIP = "minimum(tau/(norm + delta), 1)"
+
+SCHEDULES = {
+    "constant": ("eta", ("eta",)),
+    # the schedule of the 2017 paper, with a factor
+    "warmup": ("eta * d**(-1/2) * minimum(t**(-1/2), t*w**(-3/2))", ("eta", "d", "w")),
+    # a linear warm-up, then half a cosine down to eta_end at step `steps`
+    "cosine": (
+        "u = clip((t - w)/maximum(steps - w, 1), 0, 1); "
+        "where(t < w, eta*t/maximum(w, 1), eta_end + (eta - eta_end)*(1 + cos(pi*u))/2)",
+        ("eta", "eta_end", "w", "steps"),
+    ),
+}
+
+
+class Optimiser:
+    """One method with its state, over one vector of parameters.
+
+    `l2` adds l2·θ to the gradient. `settings` override the method's defaults (beta_1, beta_2, epsilon, decay, mu).
+    """
+
+    def __init__(self, name: str, size: int, *, dtype: Any = np.float64, l2: float = 0.0, **settings: float) -> None:
+        if name not in METHODS:
+            raise TrainingError(f"there is no optimiser {name!r}; there are {', '.join(METHODS)}")
+        self.name, self.method = name, METHODS[name]
+        if unknown := settings.keys() - self.method.defaults.keys():
+            known = ", ".join(self.method.defaults) or "none"
+            raise TrainingError(f"{name} has no setting {min(unknown)}; its settings: {known}")
+        self.settings = {**self.method.defaults, **settings}
+        self.l2 = l2
+        self.steps = 0
+        self.state = {key: np.zeros(size, dtype) for key in self.method.state}
+
+    def step(self, theta: Array, gradient: Array, rate: float) -> None:
+        """Change `theta` (n,) in place by one step along its gradient (n,)."""
+        self.steps += 1
+        update, numbers = compiled_method(self.name, self.l2 != 0)
+        given = {**self.settings, "eta": float(rate), "t": float(self.steps), "l2": self.l2}
+        if numbers is not None:
+            given |= numbers(**{name: given[name] for name in numbers.arguments.names})
+        scalars = {name: theta.dtype.type(given[name]) for name in update.arguments.names if name in given}
+        source = "gradient" if self.l2 else "g"
+        for start in range(0, len(theta), CHUNK):
+            part = slice(start, start + CHUNK)
+            old = {name: values[part] for name, values in self.state.items()}
+            new = update.function(theta=theta[part], **{source: gradient[part]}, **old, **scalars)
+            theta[part] = new["theta_new"]
+            for name, values in self.state.items():
+                values[part] = new[f"{name}_new"]
+
+    def arrays(self) -> dict[str, Array]:
+        """The state for a checkpoint; `restore` takes it back."""
+        return {**self.state, "steps": np.array(self.steps, np.int64)}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Go on from a saved state."""
+        wanted = {*self.state, "steps"}
+        if wanted != arrays.keys() or any(arrays[name].shape != self.state[name].shape for name in self.state):
+            raise TrainingError(f"the saved optimiser state ({', '.join(arrays)}) is not one of {self.name}")
+        self.steps = int(arrays["steps"])
+        for name, values in self.state.items():
+            values[...] = arrays[name]
+
+
+@lru_cache(maxsize=None)
+def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | None]:
+    """The code of a method: for a stretch of the vectors, and for the numbers of a step."""
+    method = METHODS[name]
+    text = (L2 if l2 else "") + method.update
+    vectors = {key: "n" for key in ("theta", "gradient" if l2 else "g", *method.state)}
+    scalars = _scalars(text, {*vectors, *_defined(text)})
+    system = build(text, {**vectors, **scalars})
+    update = compile_numpy(system, ["theta_new", *(f"{key}_new" for key in method.state)], name)
+    if not method.numbers:
+        return update, None
+    defined = _defined(method.numbers)
+    return update, compile_numpy(build(method.numbers, _scalars(method.numbers, set(defined))), defined, f"{name}_numbers")
+
+
+def _defined(text: str) -> list[str]:
+    """The names that the statements of a text define."""
+    return [part.partition("=")[0].strip() for part in text.split(";") if "=" in part]
+
+
+def _scalars(text: str, others: set[str]) -> dict[str, str]:
+    """Every other name of a text is declared as a scalar."""
+    import re
+
+    words = dict.fromkeys(re.findall(r"[A-Za-z]\w*", text))
+    return {word: "" for word in words if word not in others and word not in FUNCTIONS}
+
+
+FUNCTIONS = {"sqrt", "where", "minimum", "maximum", "clip", "cos", "sum", "pi"}
+
+# ------------------------------------------------------------------------------------------------------------ clipping
+
+
+@lru_cache(maxsize=None)
+def _clipping() -> tuple[Compiled, Compiled]:
+    norm = compile_numpy(build(NORM, {"g": "n", "s": ""}), name="norm_squared")
+    return norm, compile_numpy(build(CLIP, {"tau": "", "norm": "", "delta": ""}), name="clip_factor")
+
+
+def global_norm(gradients: Mapping[str, Array]) -> float:
+    """√Σg² over all tensors, accumulated in float64, so that no square of a finite entry overflows.
+
+    >>> global_norm({"W": np.full(100, 1e20, np.float32)})
+    9.999999...e+20
+    """
+    norm, _ = _clipping()
+    scale = max((float(np.abs(g).max()) for g in gradients.values() if g.size), default=0.0)
+    if not np.isfinite(scale):
+        bad = next(name for name, g in gradients.items() if not np.isfinite(g).all())
+        kind = "NaN" if np.isnan(gradients[bad]).any() else "infinite"
+        raise TrainingError(f"the gradient of {bad} has an entry that is {kind}: it cannot be clipped")
+    if scale == 0:
+        return 0.0
+    flat = (g.reshape(-1)[k : k + CHUNK] for g in gradients.values() for k in range(0, g.size, CHUNK))
+    squares = sum(float(next(iter(norm(g=part.astype(np.float64), s=scale).values()))) for part in flat)
+    return scale * float(np.sqrt(squares))
+
+
+def clip_factor(norm: float, tau: float, delta: float = 0.0) -> float:
+    """What the gradients are multiplied by: τ/‖g‖ where ‖g‖ > τ, else 1. torch has delta = 1e-6 in the divisor.
+
+    >>> clip_factor(2.0, 0.5), clip_factor(0.25, 0.5)
+    (0.25, 1.0)
+    """
+    if not tau > 0:
+        raise TrainingError(f"the norm that gradients are clipped to must be above 0; got {tau}")
+    if norm == 0:
+        return 1.0
+    return float(next(iter(_clipping()[1](tau=tau, norm=norm, delta=delta).values())))
+
+
+def clip(gradients: Mapping[str, Array], tau: float, delta: float = 0.0) -> tuple[dict[str, Array], float]:
+    """The gradients scaled to a global norm of at most `tau`, and the norm that they had.
+
+    >>> clipped, norm = clip({"W": np.full(100, 1e20, np.float32)}, tau=2.0)
+    >>> round(float(clipped["W"][0]), 6)
+    0.2
+    """
+    norm = global_norm(gradients)
+    factor = clip_factor(norm, tau, delta)
+    if factor == 1.0:
+        return dict(gradients), norm
+    # the factor of huge gradients is below what float32 can hold
+    return {name: (g.astype(np.float64) * factor).astype(g.dtype) for name, g in gradients.items()}, norm
+
+
+# ----------------------------------------------------------------------------------------------------------- schedules
+
+
+@lru_cache(maxsize=None)
+def _schedule(name: str) -> Compiled:
+    text, settings = SCHEDULES[name]
+    return compile_numpy(build(text, {key: "" for key in (*settings, "t")}), name=f"{name}_rate")
+
+
+def schedule(name: str, **settings: float) -> Callable[[int], float]:
+    """The learning rate as a function of the step, counted from 1.
+
+    >>> rate = schedule("warmup", eta=1.0, d=16, w=4)
+    >>> [round(rate(t), 4) for t in (1, 4, 16)]
+    [0.0312, 0.125, 0.0625]
+    """
+    if name not in SCHEDULES:
+        raise TrainingError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    wanted = SCHEDULES[name][1]
+    if settings.keys() != set(wanted):
+        raise TrainingError(f"the schedule {name} needs {', '.join(wanted)}; got {', '.join(settings) or 'nothing'}")
+    given = {key: float(value) for key, value in settings.items()}
+    code = _schedule(name)
+
+    def rate(step: int) -> float:
+        values = {key: value for key, value in {**given, "t": float(step)}.items() if key in code.arguments.names}
+        return float(next(iter(code(**values).values())))
+
+    return rate

@@ -1,0 +1,448 @@
+"""The second spelling: MATLAB's, as matrixcalculus.org reads it. It is translated to the tree of `syntax.py`.
+
+    x'*A*x      norm2(A*x - y)^2      sum(log(exp(-y.*(X*w)) + vector(1)))      tr(A*X'*B*X*C)      A\\b
+
+Every value is a scalar, a column, a row or a matrix: a declared `x:n` is a column, and x' is a row. `*` multiplies
+matrices unless one side is a scalar, `.*` entries. `sum`, `norm1` and `norm2` go over all entries. The sizes of
+`vector(1)`, `matrix(1)` and `eye` follow from the places where they stand. Indices start at 1: A(1,2), A(:,1), x(end).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from sympy import Expr
+
+from gradproof.symbolic.builder import Builder
+from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
+from gradproof.symbolic.functions import UNARY
+from gradproof.symbolic.scanner import MAX_LENGTH, MAX_NESTING
+from gradproof.symbolic.syntax import MAX_DEPTH, Declaration, Program, Statement, parse_shapes
+from gradproof.symbolic.values import same
+
+TOKEN = re.compile(
+    r"(?P<number>(?:\d+(?:\.(?![*/^'\\])\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<symbol>\.\*|\./|\.\^|\.\\|\.'|[-+*/\\^'(),;=:])|(?P<line>[\n\r]+)|(?P<space>\s+)"
+)
+CONSTANTS = {"pi": "pi", "e": "e", "inf": "inf", "Inf": "inf"}
+HINTS = {
+    "[": "matrices are declared beside the expression, not written in brackets",
+    "{": "cells are not part of an expression",
+    "%": "comments are not part of an expression",
+    '"': "texts are not part of an expression",
+    "@": "a matrix product is written * here",
+    "<": "comparisons are not part of this spelling; use relu, abs, sign, max(x, 0)",
+    ">": "comparisons are not part of this spelling; use relu, abs, sign, max(x, 0)",
+    "~": "comparisons are not part of this spelling",
+    "&": "comparisons are not part of this spelling",
+    "|": "comparisons are not part of this spelling",
+}
+SHOWN = {"scalar": "a scalar", "column": "a column", "row": "a row", "matrix": "a matrix"}
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass
+class Dim:
+    """A size: known, or to be found from the places where the value stands."""
+
+    value: Expr | Dim | None = None
+
+    def end(self) -> Dim:
+        return self.value.end() if isinstance(self.value, Dim) else self
+
+    def __str__(self) -> str:
+        value = self.end().value
+        return "?" if value is None else str(value)
+
+
+@dataclass
+class Term:
+    """A translated part: its tree, what kind of value it is, and its sizes (none, one, or rows and columns)."""
+
+    node: ast.expr
+    kind: str
+    sizes: tuple[Dim, ...] = ()
+    depth: int = 1
+
+    @property
+    def shape(self) -> str:
+        """The shape as MATLAB has it."""
+        rows, columns = {"column": (*self.sizes, 1), "row": (1, *self.sizes), "scalar": (1, 1)}.get(self.kind, self.sizes)
+        return f"{rows}×{columns}"
+
+
+def parse_matlab(text: str, declarations: Mapping[str, object] | Sequence[Declaration]) -> Program:
+    """Read MATLAB's spelling; the result is the same kind of program that `syntax.parse` gives.
+
+    Raises ExpressionError (or a subclass) that points at the place in the text.
+
+    >>> program = parse_matlab("x'*A*x + norm2(A*x - y)^2", {"A": "n,n", "x": "n", "y": "n"})
+    >>> ast.unparse(program.statements[0].value)
+    'x @ A @ x + norm(A @ x - y) ** 2'
+    >>> ast.unparse(parse_matlab("sum(log(exp(-y.*(X*w)) + vector(1)))", {"X": "m,n", "y": "m", "w": "n"}).statements[0].value)
+    'sum(log(exp(-y * (X @ w)) + ones(m)))'
+    """
+    if not isinstance(text, str):
+        raise ExpressionError(f"an expression is a text, not {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"the expression has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
+    given = parse_shapes(declarations).values() if isinstance(declarations, Mapping) else declarations  # type: ignore[arg-type]
+    return Translator(text, list(given)).program()
+
+
+class Translator:
+    """A recursive-descent parser that gives each part its kind and sizes as it goes."""
+
+    def __init__(self, text: str, declarations: Sequence[Declaration]) -> None:
+        self.text = text
+        self.tokens = _tokens(text)
+        self.place = 0
+        self.nesting = 0
+        self.terms: dict[str, tuple[str, tuple[Dim, ...]]] = {}
+        self.open: list[tuple[ast.Call, tuple[Dim, ...]]] = []  # ones(…), eye(…) whose sizes are found later
+        builder = Builder(text)
+        for declaration in declarations:
+            sizes = tuple(Dim(builder.size(node, declaration.text)) for node in declaration.sizes)
+            kind = {0: "scalar", 1: "column", 2: "matrix"}.get(len(sizes), f"an array with {len(sizes)} axes")
+            self.terms[declaration.name] = kind, sizes
+        self.sizes = builder.sizes
+
+    def fail(self, message: str, where: Token | ast.expr, kind: type[ExpressionError] = ExpressionError) -> NoReturn:
+        if isinstance(where, Token):
+            raise kind(message, self.text, where.start, where.end)
+        raise kind(message, self.text, where.col_offset, where.end_col_offset)
+
+    # --- statements
+
+    def program(self) -> Program:
+        statements: list[Statement] = []
+        while self.peek().text != "":
+            if self.peek().kind == "line" or self.peek().text == ";":
+                self.take()
+                continue
+            if statements and statements[-1].name is None:
+                self.fail("only the last statement goes without a name; write S = …; to use this value later", self.peek())
+            statements.append(self.statement())
+        if not statements:
+            raise ExpressionError("the expression is empty", self.text, 0 if self.text else None)
+        for call, dims in self.open:
+            for dim in dims:
+                value = dim.end().value
+                if not isinstance(value, Expr):
+                    hint = "write its size, as in eye(n), ones(n,1) or ones(n,m)"
+                    self.fail(f"the size of this does not follow from the place where it stands; {hint}", call, ShapeError)
+                size = ast.parse(str(value), mode="eval").body
+                call.args.append(_placed(size, call.col_offset, call.end_col_offset or 0))
+        return Program(self.text, tuple(statements))
+
+    def statement(self) -> Statement:
+        first, name = self.peek(), None
+        if first.kind == "name" and self.peek(1).text == "=":
+            name = self.take().text
+            if name in self.terms or name in self.sizes:
+                self.fail(f"{name} is defined already; choose another name", first)
+            self.take()
+        term = self.sum()
+        after = self.peek()
+        if after.text not in ("", ";") and after.kind != "line":
+            self.fail(f"an operator is missing before {after.text}; a product is written with *", after)
+        if name is not None:
+            self.terms[name] = term.kind, term.sizes
+        return Statement(name, None, term.node, first.start, term.node.end_col_offset or 0)
+
+    def peek(self, ahead: int = 0) -> Token:
+        end = Token("end", "", len(self.text), len(self.text))
+        return self.tokens[self.place + ahead] if self.place + ahead < len(self.tokens) else end
+
+    def take(self, wanted: str = "") -> Token:
+        token = self.peek()
+        if wanted and token.text != wanted:
+            self.fail(f"{wanted} is missing here", token)
+        self.place += 1
+        return token
+
+    # --- operators, from loose to tight
+
+    def sum(self) -> Term:
+        left = self.product()
+        while self.peek().text in ("+", "-"):
+            operator = self.take()
+            left = self.elementwise(ast.Add() if operator.text == "+" else ast.Sub(), left, self.product(), operator)
+        return left
+
+    def product(self) -> Term:
+        left = self.signed()
+        while self.peek().text in PRODUCTS:
+            operator = self.take()
+            left = PRODUCTS[operator.text](self, left, self.signed(), operator)
+        return left
+
+    def signed(self) -> Term:
+        if self.peek().text not in ("+", "-"):
+            return self.power()
+        sign = self.take()
+        self.deeper(sign)
+        inner = self.signed()
+        self.nesting -= 1
+        if sign.text == "+":
+            return inner
+        node = _placed(ast.UnaryOp(ast.USub(), inner.node), sign.start, inner.node.end_col_offset or 0)
+        return self.bounded(Term(node, inner.kind, inner.sizes, inner.depth + 1))
+
+    def power(self) -> Term:
+        base = self.operand()
+        while (operator := self.peek()).text in ("^", ".^", "'", ".'"):
+            self.take()
+            if operator.text in ("'", ".'"):
+                base = self.transposed(base, operator)
+                continue
+            exponent = self.exponent()
+            if operator.text == ".^":
+                base = self.elementwise(ast.Pow(), base, exponent, operator)
+            else:
+                base = self.matrix_power(base, exponent, operator)
+        return base
+
+    def exponent(self) -> Term:
+        """What follows ^ : an operand with signs, and its transposes."""
+        if self.peek().text in ("+", "-"):
+            sign = self.take()
+            self.deeper(sign)
+            inner = self.exponent()
+            self.nesting -= 1
+            if sign.text == "+":
+                return inner
+            node = _placed(ast.UnaryOp(ast.USub(), inner.node), sign.start, inner.node.end_col_offset or 0)
+            return self.bounded(Term(node, inner.kind, inner.sizes, inner.depth + 1))
+        return self.operand()
+
+    def operand(self) -> Term:
+        token = self.take()
+        if token.text == "(":
+            self.deeper(token)
+            inner = self.sum()
+            self.nesting -= 1
+            close = self.take(")")
+            inner.node.col_offset, inner.node.end_col_offset = token.start, close.end
+            return inner
+        if token.kind == "number":
+            value = int(token.text) if token.text.isdigit() else float(token.text)
+            return Term(_placed(ast.Constant(value), token.start, token.end), "scalar")
+        if token.kind == "name":
+            return self.name(token)
+        self.fail("something is missing here" if token.text else "the expression ends too early", token)
+
+    def deeper(self, token: Token) -> None:
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            self.fail(f"more than {MAX_NESTING} brackets or signs in each other; name an intermediate: S = …", token)
+
+    def bounded(self, term: Term) -> Term:
+        if term.depth > MAX_DEPTH:
+            self.fail(f"more than {MAX_DEPTH} operations in a chain; name an intermediate: S = …", term.node)
+        return term
+
+    # --- names and calls
+
+    def name(self, token: Token) -> Term:
+        name = token.text
+        node = _placed(ast.Name(name, ast.Load()), token.start, token.end)
+        if name in self.terms:
+            kind, sizes = self.terms[name]
+            if kind not in SHOWN:
+                self.fail(f"{name} is {kind}; this spelling knows scalars, vectors and matrices", token, ShapeError)
+            term = Term(node, kind, sizes)
+            return self.entry(term) if self.peek().text == "(" else term
+        if name in self.sizes:
+            return Term(node, "scalar")
+        if self.peek().text == "(" and name in FUNCTIONS:
+            return self.call(token)
+        if name in ("eye", "I") and self.peek().text != "(":
+            n = Dim()
+            return self.filled("eye", "matrix", (n, n), token, token.end)
+        if name in CONSTANTS:
+            node.id = CONSTANTS[name]
+            return Term(node, "scalar")
+        if self.peek().text == "(":
+            import difflib
+
+            close = difflib.get_close_matches(name, FUNCTIONS, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(FUNCTIONS))}"
+            self.fail(f"there is no function {name}{hint}", token, UnknownNameError)
+        known = ", ".join([*self.terms, *self.sizes]) or "nothing"
+        self.fail(f"{name} is not declared; known are {known}", token, UnknownNameError)
+
+    def call(self, token: Token) -> Term:
+        self.deeper(self.take("("))
+        arguments = [] if self.peek().text == ")" else [self.sum()]
+        while self.peek().text == ",":
+            self.take()
+            arguments.append(self.sum())
+        self.nesting -= 1
+        close = self.take(")")
+        return self.bounded(FUNCTIONS[token.text](self, token, arguments, close.end))
+
+    def entry(self, term: Term) -> Term:
+        """A(1,2), A(:,1), x(end): indices start at 1."""
+        self.take("(")
+        parts: list[ast.expr] = []
+        kept: list[int] = []
+        for axis in range(len(term.sizes)):
+            if axis:
+                self.take(",")
+            token = self.take()
+            if token.text == ":":
+                parts.append(_placed(ast.Slice(), token.start, token.end))  # type: ignore[arg-type]
+                kept.append(axis)
+            elif token.text == "end":
+                number = _placed(ast.Constant(1), token.start, token.end)
+                parts.append(_placed(ast.UnaryOp(ast.USub(), number), token.start, token.end))
+            elif token.text.isdigit() and int(token.text) >= 1:
+                parts.append(_placed(ast.Constant(int(token.text) - 1), token.start, token.end))
+            else:
+                self.fail("an index here is a number from 1 on, end, or a colon", token)
+        close = self.take(")")
+        if not parts:
+            self.fail("a scalar has no indices; a product is written with *", close, ShapeError)
+        slice_ = parts[0] if len(parts) == 1 else _placed(ast.Tuple(parts, ast.Load()), parts[0].col_offset, close.start)
+        node = _placed(ast.Subscript(term.node, slice_, ast.Load()), term.node.col_offset, close.end)
+        kinds = {(): "scalar", (0,): "column", (1,): "row", (0, 1): "matrix"}
+        kind = term.kind if term.kind in ("column", "row") and kept else kinds[tuple(kept)]
+        return Term(node, kind, tuple(term.sizes[axis] for axis in kept), 2)
+
+    # --- what the operators mean
+
+    def joined(self, operator: ast.operator, left: Term, right: Term, kind: str, sizes: tuple[Dim, ...]) -> Term:
+        start, end = left.node.col_offset, right.node.end_col_offset or 0
+        node = _placed(ast.BinOp(left.node, operator, right.node), start, end)
+        return self.bounded(Term(node, kind, sizes, max(left.depth, right.depth) + 1))
+
+    def called(self, function: str, arguments: Sequence[Term], kind: str, sizes: tuple[Dim, ...], start: int, end: int) -> Term:
+        name = _placed(ast.Name(function, ast.Load()), start, start + len(function))
+        node = _placed(ast.Call(name, [a.node for a in arguments], []), start, end)
+        return self.bounded(Term(node, kind, sizes, max((a.depth for a in arguments), default=0) + 1))
+
+    def filled(self, function: str, kind: str, sizes: tuple[Dim, ...], token: Token, end: int) -> Term:
+        """ones(…), zeros(…), eye(…) whose sizes are written in when they are known."""
+        term = self.called(function, (), kind, sizes, token.start, end)
+        assert isinstance(term.node, ast.Call)
+        self.open.append((term.node, sizes[:1] if function == "eye" and sizes[0] is sizes[-1] else sizes))
+        return term
+
+    def equal(self, a: Dim, b: Dim, where: Token | ast.expr, message: str) -> None:
+        """The two sizes are one; an unknown one takes the value of the other."""
+        a, b = a.end(), b.end()
+        if a is b:
+            return
+        if a.value is None:
+            a.value = b
+        elif b.value is None:
+            b.value = a
+        elif not (isinstance(a.value, Expr) and isinstance(b.value, Expr) and same(a.value, b.value)):
+            self.fail(f"{message}: {a} against {b}", where, ShapeError)
+
+    def elementwise(self, operator: ast.operator, left: Term, right: Term, token: Token) -> Term:
+        """Entry by entry; a scalar goes with everything, a column or row with a matrix as in MATLAB."""
+        if left.kind == "scalar" or right.kind == "scalar":
+            other = right if left.kind == "scalar" else left
+            return self.joined(operator, left, right, other.kind, other.sizes)
+        message = f"{left.shape} and {right.shape} do not fit under {token.text}"
+        if left.kind == right.kind:
+            for a, b in zip(left.sizes, right.sizes, strict=True):
+                self.equal(a, b, token, message)
+            return self.joined(operator, left, right, left.kind, left.sizes)
+        if {left.kind, right.kind} == {"column", "row"}:
+            self.fail(f"{message}: transpose one of them", token, ShapeError)
+        matrix, vector = (left, right) if left.kind == "matrix" else (right, left)
+        self.equal(matrix.sizes[vector.kind == "row"], vector.sizes[0], token, message)
+        sizes = matrix.sizes
+        left, right = (self.widened(side) if side.kind == "column" else side for side in (left, right))
+        return self.joined(operator, left, right, "matrix", sizes)
+
+    def widened(self, term: Term) -> Term:
+        """A vector as a matrix of one column or one row: x[:, None], x[None, :]."""
+        start, end = term.node.col_offset, term.node.end_col_offset or 0
+        new = _placed(ast.Constant(None), start, end)
+        items = [_placed(ast.Slice(), start, end), new]  # type: ignore[list-item]
+        slice_ = ast.Tuple(items if term.kind == "column" else items[::-1], ast.Load())
+        return Term(_placed(ast.Subscript(term.node, _placed(slice_, start, end), ast.Load()), start, end), "matrix", (), term.depth + 1)
+
+    def matrix_product(self, left: Term, right: Term, token: Token) -> Term:
+        if left.kind == "scalar" or right.kind == "scalar":
+            return self.elementwise(ast.Mult(), left, right, token)
+        kinds = left.kind, right.kind
+        if kinds == ("column", "row"):
+            start, end = left.node.col_offset, right.node.end_col_offset or 0
+            return self.called("outer", [left, right], "matrix", (*left.sizes, *right.sizes), start, end)
+        message = f"{left.shape} and {right.shape} do not fit under *"
+        one = Dim(_ONE)
+        inner_left = one if left.kind == "column" else left.sizes[-1]
+        inner_right = one if right.kind == "row" else right.sizes[0]
+        self.equal(inner_left, inner_right, token, f"{message}; entry by entry is .*, an inner product x'*y")
+        rows = left.sizes[:-1] if left.kind != "column" else left.sizes
+        columns = right.sizes[1:] if right.kind != "row" else right.sizes
+        if left.kind == "column" or right.kind == "row":
+            left = self.widened(left) if left.kind == "column" else left
+            right = self.widened(right) if right.kind == "row" else right
+            rows, columns = rows or (one,), columns or (one,)
+        kind = {(0, 0): "scalar", (1, 0): "column", (0, 1): "row", (1, 1): "matrix"}[len(rows), len(columns)]
+        return self.joined(ast.MatMult(), left, right, kind, (*rows, *columns))
+
+    def right_division(self, left: Term, right: Term, token: Token) -> Term:
+        if right.kind == "scalar":
+            return self.elementwise(ast.Div(), left, right, token)
+        if right.kind != "matrix" or left.kind == "scalar":
+            self.fail(f"{left.shape} / {right.shape}: entry by entry is ./, a scalar over a matrix is s*inv(A)", token, ShapeError)
+        inverse = self.called("inv", [right], "matrix", right.sizes, right.node.col_offset, right.node.end_col_offset or 0)
+        self.equal(*right.sizes, token, f"{right.shape} is not square")
+        return self.matrix_product(left, inverse, token)
+
+    def left_division(self, left: Term, right: Term, token: Token) -> Term:
+        if left.kind == "scalar":
+            return self.elementwise(ast.Div(), right, left, token)
+        if left.kind != "matrix" or right.kind not in ("column", "matrix"):
+            self.fail(f"{left.shape} \\ {right.shape}: left stands a square matrix, right a column or a matrix", token, ShapeError)
+        self.equal(*left.sizes, token, f"{left.shape} is not square")
+        self.equal(left.sizes[1], right.sizes[0], token, f"{left.shape} and {right.shape} do not fit under \\")
+        start, end = left.node.col_offset, right.node.end_col_offset or 0
+        return self.called("solve", [left, right], right.kind, right.sizes, start, end)
+
+    def matrix_power(self, base: Term, exponent: Term, token: Token) -> Term:
+        if base.kind == "scalar" and exponent.kind == "scalar":
+            return self.joined(ast.Pow(), base, exponent, "scalar", ())
+        number = exponent.node.operand if isinstance(exponent.node, ast.UnaryOp) else exponent.node
+        if base.kind != "matrix" or not (isinstance(number, ast.Constant) and isinstance(number.value, int)):
+            self.fail(f"{base.shape} ^ {exponent.shape}: entry by entry is .^, a matrix power has a whole exponent", token, ShapeError)
+        self.equal(*base.sizes, token, f"{base.shape} is not square")
+        start, end = base.node.col_offset, exponent.node.end_col_offset or 0
+        return self.called("matrix_power", [base, exponent], "matrix", base.sizes, start, end)
+
+    def transposed(self, term: Term, token: Token) -> Term:
+        """x' of a column is a row, which is the same vector here."""
+        if term.kind != "matrix":
+            kind = {"column": "row", "row": "column"}.get(term.kind, term.kind)
+            return Term(term.node, kind, term.sizes, term.depth)
+        if isinstance(term.node, ast.Attribute):
+            return Term(term.node.value, "matrix", term.sizes[::-1], term.depth)
+        node = _placed(ast.Attribute(term.node, "T", ast.Load()), term.node.col_offset, token.end)
+        return self.bounded(Term(node, "matrix", term.sizes[::-1], term.depth + 1))
+
+
+PRODUCTS: dict[str, Callable[[Translator, Term, Term, Token], Term]] = {
+    "*": Translator.matrix_product,
+    "/": Translator.right_division,
+    "\\": Translator.left_division,
+    ".*": lambda t, left, right, token: t.elementwise(ast.Mult(), left, right, token),
+    "./": lambda t, left, right, token: t.elementwise(ast.Div(), left, right, token),
+    ".\\": lambda t, left, right, token: t.elementwise(ast.Div(), right, left, token),
+}
