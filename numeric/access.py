@@ -25,7 +25,7 @@ from gradproof.symbolic.system import Array
 class Affine:
     """An index: whole multiples of letters and a constant."""
 
-    slopes: tuple[tuple[Index, int], ...]
+    slopes: tuple[tuple[Index, Expr], ...]
     constant: Expr
 
     @property
@@ -46,9 +46,14 @@ def affine(index: Expr, ranges: Ranges) -> Affine | None:
     inside = sorted(letters(index) & ranges.keys(), key=str)
     slopes = tuple((letter, index.coeff(letter)) for letter in inside)
     constant = (index - sum((slope * letter for letter, slope in slopes), S.Zero)).expand()
-    if any(not isinstance(slope, Integer) for _, slope in slopes) or letters(constant) & ranges.keys():
+    if any(sign(slope) == 0 for _, slope in slopes) or letters(constant) & ranges.keys():
         return None
-    return Affine(tuple((letter, int(slope)) for letter, slope in slopes), constant)
+    return Affine(slopes, constant)
+
+
+def sign(slope: Expr) -> int:
+    """1 or −1; 0 where it is not known."""
+    return 1 if nonnegative(slope - 1) else -1 if nonnegative(-slope - 1) else 0
 
 
 def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence[Index]) -> Part:
@@ -62,8 +67,12 @@ def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence
     plans = [affine(index, ranges) for index in indices]
     kinds = _kinds(plans, indices, ranges)
     node, labels = _cut(low, node, plans, kinds, ranges)
-    for axis in [k for k, kind in enumerate(kinds) if kind == "window"]:
-        node, labels = _window(low, node, labels, axis, plans[axis], ranges, wanted)
+    for axis, kind in enumerate(kinds):
+        if kind == "digits":
+            node, labels = _split(low, node, labels, axis, plans[axis], ranges)
+    for axis, kind in enumerate(kinds):
+        if kind == "window":
+            node, labels = _window(low, node, labels, axis, plans[axis], ranges, wanted)
     node, labels = _diagonals(low, node, labels)
     node, labels = _lookup(low, node, labels, {k: indices[k] for k, kind in enumerate(kinds) if kind == "lookup"}, ranges)
     return Part(node, tuple(labels))  # type: ignore[arg-type]
@@ -80,10 +89,10 @@ def _kinds(plans: Sequence[Affine | None], indices: Sequence[Expr], ranges: Rang
             kinds.append("at")
         elif len(plan.slopes) == 1:
             same = [other for other in plans if other and other.slopes == plan.slopes]
-            kinds.append("cut" if used[plan.letters[0]] == len(same) <= 2 else "lookup")
+            kinds.append("cut" if used[plan.letters[0]] == len(same) and len(same) <= 2 else "lookup")
         else:
             alone = len(plan.slopes) == 2 and all(used[letter] == 1 for letter in plan.letters)
-            kinds.append("window" if alone else "lookup")
+            kinds.append("lookup" if not alone else "digits" if digits(plan, ranges) else "window")
     shared: set[Index] = set()
     while True:  # an axis that shares a letter with a lookup is looked up too
         for index, kind in zip(indices, kinds, strict=True):
@@ -113,9 +122,9 @@ def _cut(
         elif kind == "cut":
             ((letter, slope),) = plan.slopes
             lo, hi = ranges[letter]
-            start = slope * (lo if slope > 0 else hi - 1) + plan.constant
-            places.append(Cut(start.expand(), (hi - lo).expand(), abs(slope)))
-            if slope < 0:
+            start = slope * (lo if sign(slope) > 0 else hi - 1) + plan.constant
+            places.append(Cut(start.expand(), (hi - lo).expand(), slope * sign(slope)))
+            if sign(slope) < 0:
                 turned.append(len(labels))
             labels.append(letter)
         else:
@@ -143,6 +152,29 @@ def span(plan: Affine, size: Expr, ranges: Ranges) -> Span:
     before = S.Zero if nonnegative(first) else -first
     behind = S.Zero if nonnegative(size - 1 - last) else (last - size + 1).expand()
     return Span(first, last, before, behind)
+
+
+def digits(plan: Affine, ranges: Ranges) -> tuple[Index, Index] | None:
+    """The letters x, y of an index p·x + y + c where y runs through all numbers below p."""
+    for (high, base), (digit, one) in (plan.slopes, plan.slopes[::-1]):
+        if one == 1 and sign(base) == 1 and (ranges[digit][1] - ranges[digit][0] - base).expand() == 0:
+            return high, digit
+    return None
+
+
+def _split(
+    low: Lowering, node: Node, labels: Labels, axis: int, plan: Affine, ranges: Ranges
+) -> tuple[Node, Labels]:
+    """x[p i + k]: the axis as two."""
+    high, digit = digits(plan, ranges) or plan.letters
+    position = labels.index(axis)
+    counts = [(ranges[letter][1] - ranges[letter][0]).expand() for letter in (high, digit)]
+    stretch = span(plan, node.shape[position], ranges)
+    places: list[Place] = [Cut(S.Zero, length) for length in node.shape]
+    places[position] = Cut(stretch.first, (counts[0] * counts[1]).expand())
+    node = low.graph.index(node, places)
+    shape = [*node.shape[:position], *counts, *node.shape[position + 1 :]]
+    return low.graph.reshape(node, shape), [*labels[:position], high, digit, *labels[position + 1 :]]
 
 
 def padded_bounds(low: Lowering, access: Access, ranges: Ranges) -> set[Expr]:
@@ -178,15 +210,15 @@ def _window(
     padded = [*node.shape[:position], total, *node.shape[position + 1 :]]
     put = Cut(stretch.before, inner.count)
     node = low.graph.place(node, [*whole[:position], put, *whole[position + 1 :]], padded)
-    node = low.graph.windows(node, position, (abs(slopes[column]) * (counts[column] - 1) + 1).expand())
+    node = low.graph.windows(node, position, (slopes[column] * sign(slopes[column]) * (counts[column] - 1) + 1).expand())
     labels = [*labels, column]
     labels[position] = row
     thin = [Cut(S.Zero, length) for length in node.shape]
-    thin[position] = Cut(S.Zero, counts[row], abs(slopes[row]))
-    thin[-1] = Cut(S.Zero, counts[column], abs(slopes[column]))
+    thin[position] = Cut(S.Zero, counts[row], slopes[row] * sign(slopes[row]))
+    thin[-1] = Cut(S.Zero, counts[column], slopes[column] * sign(slopes[column]))
     node = low.graph.index(node, thin)
     for place, letter in ((position, row), (len(labels) - 1, column)):
-        if slopes[letter] < 0:
+        if sign(slopes[letter]) < 0:
             node = low.graph.flip(node, place)
     return node, labels
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -192,5 +193,6 @@ class Builder:
         what = ", ".join(self.result.names)
         if self.result.variables is not None:
             what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
-        shapes = ", ".join(f"{a.name}: {', '.join(map(str, a.shape)) or 'scalar'}" for a in self.arguments.arrays)
-        return f"{what}, for {shapes}."
+        shapes = [f"{a.name}: {' × '.join(map(self.printer.number, a.shape)) or 'a number'}" for a in self.arguments.arrays]
+        lines = textwrap.wrap(",  ".join(shapes), 96)
+        return "\n    ".join([*textwrap.wrap(f"{what}.", 96), "", *lines, ""])

@@ -135,7 +135,7 @@ def _product(
 ) -> Part:
     rows = [letter for letter in a.letters if letter not in b.letters]
     columns = [letter for letter in b.letters if letter not in a.letters]
-    if _swap(rows, columns, wanted):
+    if _swap(a, b, rows, columns, summed, wanted):
         a, b, rows, columns = b, a, columns, rows
     if batch:
         return _batched(low, a, b, batch, rows, columns, summed, wanted)
@@ -149,12 +149,17 @@ def _product(
     return _flattened(low, a, b, rows, columns, summed)
 
 
-def _swap(rows: Sequence[Index], columns: Sequence[Index], wanted: Sequence[Index]) -> bool:
+def _swap(
+    a: Part, b: Part, rows: Sequence[Index], columns: Sequence[Index], summed: Sequence[Index], wanted: Sequence[Index]
+) -> bool:
     """Whether the second operand should stand first: a matrix before a vector, rows of the result before columns."""
     if not rows or not columns:
         return bool(columns)
     place = {letter: k for k, letter in enumerate(wanted)}
-    return place.get(columns[0], 99) < place.get(rows[0], 99)
+    if rows[0] in place and columns[0] in place:
+        return place[columns[0]] < place[rows[0]]
+    turned = [part.letters[-1] not in summed for part in (a, b)]  # otherwise: with fewer transposes
+    return turned == [True, False]
 
 
 def _flattened(

@@ -14,9 +14,9 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Integer, Mul, Pow, S
 
-from gradproof.numeric.nodes import Graph, Node, identifier
+from gradproof.numeric.nodes import Graph, Node, identifier, negative
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, names, open_
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, names, nonnegative, open_
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.system import System
 
@@ -150,13 +150,6 @@ class Lowering:
         return known
 
 
-def negative(node: Node) -> bool:
-    """Whether a node is a negative number times something."""
-    if node.op == "mul" and node.args[0].op == "scalar":
-        node = node.args[0]
-    return node.op == "scalar" and bool(node.data[0].could_extract_minus_sign())
-
-
 def order_of(groups: Sequence[Sequence[Index]], wanted: Sequence[Index]) -> tuple[Index, ...]:
     """The union of letters: in the wanted order, other letters as the largest group has them, behind."""
     found = dict.fromkeys(letter for group in sorted(groups, key=len, reverse=True) for letter in group)
@@ -170,7 +163,8 @@ def extreme(bound: Expr, ranges: Ranges, sign: int) -> Expr:
     for letter in sorted(letters(bound) & ranges.keys(), key=str):
         lo, hi = ranges[letter]
         slope = bound.coeff(letter)
-        bound = bound.xreplace({letter: hi - 1 if slope * sign > 0 else lo}).expand()
+        rising = nonnegative(slope) == (sign > 0)
+        bound = bound.xreplace({letter: hi - 1 if rising else lo}).expand()
     return bound
 
 

@@ -26,7 +26,7 @@ from sympy import Expr, Integer, Mul, S, sympify
 Shape = tuple[Expr, ...]
 
 
-RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "F", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
 
 
 def identifier(name: str) -> str:
@@ -50,7 +50,7 @@ class Cut:
 
     start: Expr
     count: Expr
-    step: int = 1
+    step: Expr | int = 1
 
     @property
     def stop(self) -> Expr:
@@ -190,6 +190,9 @@ class Graph:
         axes = list(axes)
         while axes and axes[0] is None:
             axes.pop(0)
+        if node.op == "eye":  # equal to its transpose
+            order = iter(range(2))
+            axes = [None if axis is None else next(order) for axis in axes]
         if axes == list(range(node.rank)):
             return node
         if node.op == "view":
@@ -290,3 +293,10 @@ def is_scalar(node: Node, value: int) -> bool:
 
 def is_natural(node: Node) -> bool:
     return node.op == "scalar" and isinstance(node.data[0], Integer) and node.data[0] >= 0
+
+
+def negative(node: Node) -> bool:
+    """Whether a node is a negative number times something."""
+    if node.op == "mul" and node.args[0].op == "scalar":
+        node = node.args[0]
+    return node.op == "scalar" and bool(node.data[0].could_extract_minus_sign())

@@ -34,6 +34,7 @@ TABLE = {
     "sqrt": "np.sqrt({0})",
     "dot": "np.vdot({0}, {1})",
     "diag": "np.diag({0})",
+    "trace": "np.trace({0})",
     "clip": "np.clip({0}, 0, {1})",
     "tensordot": "np.tensordot({0}, {1}, axes={axes})",
     "einsum": "np.einsum({subscripts!r}, {arguments})",
@@ -269,7 +270,7 @@ class NumpyPrinter:
 
     def print_compare(self, node: Node) -> tuple[str, int]:
         (left, right), sign = node.args, node.data[0]
-        if left.op == "scalar" and right.op != "scalar":  # the number stands on the right
+        if extent(left) < extent(right) or left.op == "scalar":  # the number stands on the right
             left, right, sign = right, left, MIRRORED[sign]
         return f"{self.expression(left, ADD)} {sign} {self.expression(right, ADD)}", COMPARE
 
@@ -283,7 +284,7 @@ class NumpyPrinter:
         return self.sum_of(node.args), ADD
 
     def sum_of(self, args: Sequence[Node]) -> str:
-        terms = [self.term(arg) for arg in sorted(args, key=lambda arg: -extent(arg))]
+        terms = [self.term(arg) for arg in sorted(args, key=lambda arg: (-extent(arg), arg.op == "scalar"))]
         terms = [t for t in terms if not t[0]] + [t for t in terms if t[0]]
         text = ("-" if terms[0][0] else "") + terms[0][1]
         return text + "".join(f" {'-' if negative else '+'} {part}" for negative, part in terms[1:])
@@ -380,6 +381,8 @@ class NumpyPrinter:
     def reduction(self, node: Node, keep: bool = False) -> tuple[str, int]:
         (arg,) = node.args
         axes: Any = node.data[0] if len(node.data) == 1 else tuple(node.data)
+        if node.op == "sum" and arg.op == "diagonal" and arg.rank == 1 and arg not in self.names:
+            return self.form("trace", self.expression(arg.args[0])), POSTFIX
         options = [] if len(node.data) == arg.rank and not keep else [f"axis={axes}"]
         options += ["keepdims=True"] if keep else []
         return self.form(node.op, self.expression(arg, POSTFIX), options=", ".join(options)), POSTFIX
@@ -428,7 +431,7 @@ class NumpyPrinter:
         start = "" if place.start == 0 else self.number(place.start)
         behind = (place.stop - size).expand()
         stop = "" if behind == 0 else self.number(behind if behind.is_Integer and behind < 0 else place.stop)
-        return f"{start}:{stop}" + (f":{place.step}" if place.step != 1 else "")
+        return f"{start}:{stop}" + (f":{self.number(sympy.sympify(place.step))}" if place.step != 1 else "")
 
     def print_flip(self, node: Node) -> tuple[str, int]:
         text = self.expression(node.args[0], POSTFIX)

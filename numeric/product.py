@@ -58,6 +58,8 @@ class _Terms:
     ranges: dict[Index, tuple[Expr, Expr]]
     placed: dict[Index, Place] = field(default_factory=dict)  # free letters whose range was narrowed
     scattered: list[tuple[Index, Expr]] = field(default_factory=list)  # free letters that a lookup gives
+    running: set[Index] = field(default_factory=set)  # what these lookups run over
+    merged: dict[Index, tuple[Index, Index]] = field(default_factory=dict)  # free letters that are two digits
 
     @property
     def summed(self) -> frozenset[Index]:
@@ -70,12 +72,12 @@ def lower_terms(
     """Σ over `axes` of a product of factors."""
     terms = _sorted(factors, axes, ranges, low)
     for condition in list(terms.conditions):
-        _narrow(terms, condition) or _scatter(low, terms, condition, ranges)
+        _narrow(terms, condition) or _scatter(low, terms, condition, ranges) or _digits(terms, condition)
     _drop_padded(low, terms)
     part = _masked_sum(low, terms, wanted)
     if terms.scattered:
         part = _scatter_add(low, terms, part, ranges)
-    return _put_in_place(low, terms, part, ranges)
+    return _put_in_place(low, terms, _undigit(low, terms, part), ranges)
 
 
 def _sorted(factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges, low: Lowering) -> _Terms:
@@ -164,6 +166,51 @@ def _stride(terms: _Terms, condition: Expr, difference: Expr, inside: Sequence[I
     return False
 
 
+def _digits(terms: _Terms, condition: Expr) -> bool:
+    """δ(o, p·x + y) with y below p: o has the digits x and y, and both are kept instead of summed."""
+    if condition not in terms.conditions or condition.op != "==" or names(condition):
+        return False
+    for free, value in (condition.sides, condition.sides[::-1]):
+        inside = [letter for letter, _, _ in terms.axes if letter in letters(value)]
+        if not isinstance(free, Index) or free in terms.summed or len(inside) != 2 or free not in terms.ranges:
+            continue
+        for high, digit in (inside, inside[::-1]):
+            base = value.expand().coeff(high)
+            count = (base * terms.ranges[high][1]).expand()
+            if (
+                (value - base * high - digit).expand() == 0
+                and terms.ranges[digit] == (0, base)
+                and terms.ranges[high][0] == 0
+                and terms.ranges[free][0] == 0
+                and (terms.ranges[free][1] - count).expand() == 0
+            ):
+                terms.conditions.remove(condition)
+                terms.factors = [f.xreplace({free: value}) for f in terms.factors]
+                terms.conditions = [c.xreplace({free: value}) for c in terms.conditions]
+                terms.axes = [axis for axis in terms.axes if axis[0] not in (high, digit)]
+                terms.merged[free] = (high, digit)
+                return True
+    return False
+
+
+def _undigit(low: Lowering, terms: _Terms, part: Part) -> Part:
+    """Two axes that are the digits of one letter become one."""
+    for free, pair in terms.merged.items():
+        missing = [letter for letter in pair if letter not in part.letters]
+        extent = {x: (terms.ranges[x][1] - terms.ranges[x][0]).expand() for x in terms.ranges}
+        start = next((k for k, x in enumerate(part.letters) if x in pair), 0)
+        rest = [x for x in part.letters if x not in pair]
+        order = [*rest[:start], *pair, *rest[start:]]
+        node = low.align(part, order)
+        if missing:
+            node = low.graph.broadcast(node, [extent[x] for x in order])
+        sizes = [extent[x] for x in order]
+        sizes[start : start + 2] = [(sizes[start] * sizes[start + 1]).expand()]
+        order[start : start + 2] = [free]
+        part = Part(low.graph.reshape(node, sizes), tuple(order))
+    return part
+
+
 def larger(a: Expr, b: Expr) -> Expr:
     """The larger of two index expressions, decided where it can be.
 
@@ -220,15 +267,15 @@ def _scatter(low: Lowering, terms: _Terms, condition: Expr, ranges: Ranges) -> b
         if not isinstance(free, Index) or free in terms.summed or free not in ranges or free in letters(looked_up):
             continue
         arrays = [low.system.arrays[name] for name in names(looked_up)]
-        if any(array.below is None for array in arrays) or not letters(looked_up) & terms.summed:
+        if any(array.below is None for array in arrays) or not letters(looked_up) & (terms.summed | terms.running):
             continue
         terms.conditions.remove(condition)
         found = {free: looked_up}
         terms.factors = [f.xreplace(found) for f in terms.factors]
         terms.conditions = [c.xreplace(found) for c in terms.conditions]
         # What the lookup runs over is not summed before the values are added at their places.
-        running = letters(looked_up) & terms.summed
-        terms.axes = [axis for axis in terms.axes if axis[0] not in running]
+        terms.running |= letters(looked_up) & terms.summed
+        terms.axes = [axis for axis in terms.axes if axis[0] not in terms.running]
         terms.scattered.append((free, looked_up))
         return True
     return False
@@ -274,7 +321,8 @@ def _bound(condition: Expr) -> Expr | None:
 def _masked_sum(low: Lowering, terms: _Terms, wanted: Sequence[Index]) -> Part:
     """Σ of the product of all factors and masks."""
     summed = terms.summed
-    factors = [(factor, low.lower(factor, terms.ranges, wanted)) for factor in terms.factors if factor != 1]
+    inner = [*wanted, *(letter for letter, _, _ in terms.axes)]
+    factors = [(factor, low.lower(factor, terms.ranges, inner)) for factor in terms.factors if factor != 1]
     masks = [low.lower(condition, terms.ranges, wanted) for condition in terms.conditions if condition != 1]
     if any(condition == 0 for condition in terms.conditions):
         return Part(low.graph.scalar(0))
@@ -349,6 +397,9 @@ def may_be_undefined(low: Lowering, expr: Expr) -> bool:
     if not names(expr):
         return False
     if isinstance(expr, Pow):
+        counted = isinstance(expr.base, Reduce) and all(isinstance(f, Compare) for f in Mul.make_args(expr.base.body))
+        if counted:  # how many entries are the largest: at least one
+            return False
         if not (isinstance(expr.exp, Integer) and expr.exp > 0):
             return True
     elif isinstance(expr, (log, exp, tan)) or type(expr).__name__ in ("log1p", "sinh", "cosh", "expm1"):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sympy import Expr, Symbol
 
-from gradproof.numeric.nodes import Cut, Node, identifier
+from gradproof.numeric.nodes import Cut, Node, identifier, is_scalar, negative
 from gradproof.numeric.numpy_printer import REDUCTIONS, STATEMENTS, VIEWS, NumpyPrinter, extent
 from gradproof.numeric.statements import Fill, Lines, Loop, Statement, Store, Target
 from gradproof.symbolic.expr import Index
@@ -147,6 +147,8 @@ class Schedule:
     def _deserves_name(self, node: Node, inside_sum: bool) -> bool:
         if node.op in STATEMENTS and not (node.op == "place" and self.printer.paddable(node)):
             return not (inside_sum and self.uses[node] == 1)
+        if node in self.roots and node.op not in ("array", "scalar"):
+            return True  # an equation further down names it
         if node.op == "view" and self._kept(node.args[0]) is node:
             return self.uses[node.args[0]] > 1
         if cheap(node) or self._kept(node) is not None:
@@ -356,9 +358,21 @@ def suggested(node: Node, names: Mapping[Node, str]) -> str:
         return f"{node.data[0]}_{first}"
     if node.op == "mul" and len(main) == 2 and all(len(name) <= 6 for name in main):
         return "_".join(main)
+    if node.op == "add" and len(main) == 2 and sum(map(len, main)) < 12:
+        signs = [negative(arg) for arg in sorted(node.args, key=lambda arg: -extent(arg)) if main_name(arg, names)]
+        return f"{main[1]}_minus_{main[0]}" if signs[0] else f"{main[0]}_{'minus' if signs[1] else 'plus'}_{main[1]}"
+    if node.op == "add" and len(node.args) == 2 and is_one_minus_square(node):
+        return f"{first}_slope"
     if node.op == "pow" and node.args[1].op == "scalar":
         return f"{first}_{POWERS.get(str(node.args[1].data[0]), 'power')}"
     return FALLBACK.get(node.op, "{}_part").format(first)
+
+
+def is_one_minus_square(node: Node) -> bool:
+    """1 − x², the slope of tanh."""
+    one, other = sorted(node.args, key=lambda arg: arg.op != "scalar")
+    square = other.args[-1] if other.op == "mul" and is_scalar(other.args[0], -1) else one
+    return is_scalar(one, 1) and square.op == "pow" and is_scalar(square.args[1], 2)
 
 
 POWERS = {"2": "squared", "1/2": "root", "-1/2": "scale"}

@@ -1,4 +1,4 @@
-"""Closed forms: geometric sums, linear recurrences, and the shortest of several ways to write a result."""
+"""Closed forms: conditions, geometric sums, linear recurrences, and the shortest of several ways to write a result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from collections.abc import Callable
 from sympy import Add, Dummy, Expr, Integer, Mul, Number, Pow, S, cancel, expand, factor
 
 from gradproof.symbolic.errors import RuleError
-from gradproof.symbolic.expr import Access, Axis, Reduce, fresh, letters, names, open_, rebuild, sum_
+from gradproof.symbolic.expr import (
+    Access,
+    Axis,
+    Compare,
+    Reduce,
+    compare,
+    fresh,
+    letters,
+    names,
+    nonnegative,
+    open_,
+    rebuild,
+    sum_,
+)
 from gradproof.symbolic.fold import common_factor
 from gradproof.symbolic.system import Equation, System, out_letters
 
@@ -72,16 +85,72 @@ def _reciprocal(steps: dict[Expr, Integer]) -> Expr:
     return 1 / (1 - base) / Add(*(base**k for k in range(int(step))))
 
 
+# ------------------------------------------------------------------------------------------------------ conditions
+
+
+def decided(expr: Expr, assumed: list[Expr] | None = None) -> Expr:
+    """Conditions that always or never hold become 1 or 0; one that bounds a summed letter becomes its range.
+
+    Where a range might be turned round for small sizes, its length is added to `assumed`: it must not be negative.
+
+    >>> from gradproof.symbolic.expr import Index, Size, compare
+    >>> t, n = Index("t"), Size("n")
+    >>> decided(sum_(compare("<=", 1, t) * Access("x", t), [(t, 0, n)])), decided(compare("==", t, t + 1))
+    (sum[b1=1:n](x[b1]), 0)
+    """
+    assumed = [] if assumed is None else assumed
+    if isinstance(expr, Compare):
+        left, right = expr.sides
+        difference = (left - right).expand()
+        return compare(expr.op, difference, 0) if isinstance(difference, Integer) else expr
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    if isinstance(expr, Reduce) and expr.op == "sum":
+        body, axes = open_(expr, letters(expr))
+        factors = [decided(factor, assumed) for factor in Mul.make_args(decided(body, assumed))]
+        for factor in list(factors):
+            bounded = _bounded(factor, axes, assumed)
+            if bounded is not None:
+                factors.remove(factor)
+                axes = bounded
+        return sum_(Mul(*factors), axes)
+    return rebuild(expr, [decided(arg, assumed) for arg in expr.args])
+
+
+def _bounded(factor: Expr, axes: list[Axis], assumed: list[Expr]) -> list[Axis] | None:
+    """The axes with the range of one letter cut by a condition on it, None if the factor is no such condition."""
+    if not isinstance(factor, Compare) or factor.op not in ("<", "<="):
+        return None
+    left, right = factor.sides
+    space = (right - left - (1 if factor.op == "<" else 0)).expand()  # at least 0 where the condition holds
+    for position, (letter, lo, hi) in enumerate(axes):
+        slope = space.coeff(letter)
+        if slope not in (1, -1) or any(letter in letters(other[1]) | letters(other[2]) for other in axes):
+            continue
+        rest = (space - slope * letter).expand()
+        if rest.atoms(Access) or letters(rest):
+            continue
+        first, last = (-rest, hi - 1) if slope == 1 else (lo, rest)
+        if slope == 1 and not nonnegative(first - lo) or slope == -1 and not nonnegative(hi - 1 - last):
+            continue
+        length = (last + 1 - first).expand()
+        if not nonnegative(length) and length not in assumed:
+            assumed.append(length)
+        return [*axes[:position], (letter, first.expand(), (last + 1).expand()), *axes[position + 1 :]]
+    return None
+
+
 # -------------------------------------------------------------------------------------------------- shortest form
 
 
-def measure(expr: Expr) -> int:
-    """How long an expression reads: the number of its parts, signs not counted."""
+def measure(expr: Expr) -> tuple[int, int]:
+    """How long an expression reads: how often it names something, then the number of its parts (signs not counted)."""
     if isinstance(expr, Access) or not expr.args:
-        return 1
+        return int(not isinstance(expr, Number)), 1
     if isinstance(expr, Mul) and expr.args[0] == -1:
         return measure(-expr)
-    return 1 + sum(measure(arg) for arg in expr.args)
+    parts = [measure(arg) for arg in expr.args]
+    return sum(part[0] for part in parts), 1 + sum(part[1] for part in parts)
 
 
 def shortest(expr: Expr) -> Expr:

@@ -169,7 +169,7 @@ class Law:
     @property
     def varies(self) -> bool:
         """Whether entries differ in distribution."""
-        return any(parameter.atoms(Index) for parameter in self.parameters)
+        return self.family == "independent" and any(parameter.atoms(Index) for parameter in self.parameters)
 
 
 def root(variance: Expr) -> Expr:
@@ -304,18 +304,21 @@ def _probabilities(builder: Builder, declaration: Declaration) -> Access:
     return Access(given.name, *out_letters(1))
 
 
-def described(law: Law) -> tuple[str, str]:
-    """The assumption in words, English and Chinese, with `{mean}`, `{variance}`, … to be filled in."""
-    same = ("independent", "相互独立") if law.varies or law.family == "independent" else ("i.i.d.", "独立同分布")
-    more = (", symmetric about their mean", "，关于均值对称") if law.even else ("", "")
-    more = (more[0] + ", kurtosis {kurt}", more[1] + "，峰度 {kurt}") if law.kurt is not None else more
+def described(law: Law, scalar: bool) -> tuple[str, str]:
+    """The assumption in words, English and Chinese, with places for the name, the parameters p0, p1 and kurt."""
     kinds = {
-        "normal": ("normal with mean {p0} and variance {p1}", "正态分布，均值 {p0}，方差 {p1}"),
-        "uniform": ("uniform between {p0} and {p1}", "{p0} 与 {p1} 之间的均匀分布"),
+        "normal": ("normal with mean {p0} and variance {p1}", "服从正态分布，均值 {p0}，方差 {p1}"),
+        "uniform": ("uniform between {p0} and {p1}", "在 {p0} 与 {p1} 之间均匀分布"),
         "bernoulli": ("1 with probability {p0}, else 0", "以概率 {p0} 取 1，否则取 0"),
         "rademacher": ("+1 or −1 with probability 1/2 each", "各以概率 1/2 取 ±1"),
         "categorical": ("v with probability {p0}", "以概率 {p0} 取值 v"),
     }
-    kind = kinds.get(law.family, ("with mean {p0} and variance {p1}", "均值 {p0}，方差 {p1}"))
-    return f"the entries of {{name}} are {same[0]}, {kind[0]}{more[0]}", f"{{name}} 的各元素{same[1]}，{kind[1]}{more[1]}"
-
+    en, zh = kinds.get(law.family, ("of mean {p0} and variance {p1}", "均值 {p0}，方差 {p1}"))
+    if law.even:
+        en, zh = en + ", symmetric about it", zh + "，关于均值对称"
+    if law.kurt is not None:
+        en, zh = en + ", of kurtosis {kurt}", zh + "，峰度 {kurt}"
+    if scalar:
+        return f"{{name}} is random, {en}", f"{{name}} 为随机量，{zh}"
+    alike = ("independent", "相互独立") if law.family == "independent" else ("i.i.d.", "独立同分布")
+    return f"the entries of {{name}} are {alike[0]}, {en}", f"{{name}} 的各元素{alike[1]}，{zh}"

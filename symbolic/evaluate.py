@@ -170,8 +170,10 @@ class Point:
                 if key in self.pending:
                     raise Circular(f"{name}{list(index)} needs itself: the recurrence has no first step")
                 self.pending.add(key)
-                self.entries[key] = self._defined(name, index)
-                self.pending.discard(key)
+                try:
+                    self.entries[key] = self._defined(name, index)
+                finally:
+                    self.pending.discard(key)
             else:
                 self._check_range(name, index)
                 self.entries[key] = self._random(self.system.arrays[name], index)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from sympy import Add, Expr, Function, Integer, Mul, Pow, S, Symbol
+from sympy import Add, Expr, Integer, Mul, Pow, S, Symbol
 
+from gradproof.symbolic.closed import decided
 from gradproof.symbolic.distributions import C, Law, M, cumulant, partitions, power_cumulant
 from gradproof.symbolic.expr import (
     Access,
@@ -35,14 +36,18 @@ from gradproof.symbolic.expr import (
     sum_,
 )
 from gradproof.symbolic.fold import Facts, normalise
-from gradproof.symbolic.functions import absolute, relu, spelled
+from gradproof.symbolic.functions import absolute, relu
 
 MAX_FACTORS = 6  # entries of one array in one product: there are 203 partitions of six
 MAX_POWER = 8
 
 
 class Unsupported(Exception):
-    """This array cannot be integrated out now; the text says why."""
+    """This array cannot be integrated out now, because of a factor and for a reason."""
+
+    def __init__(self, factor: Expr, why: str) -> None:
+        super().__init__(factor, why)
+        self.factor, self.why = factor, why
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,7 @@ class Integral:
     facts: Facts = field(default_factory=dict)
     needed: dict[str, Needed] = field(default_factory=dict)
     unknown: dict[Symbol, tuple[str, Expr]] = field(default_factory=dict)  # E f(x) that no rule gives
+    lengths: list[Expr] = field(default_factory=list)  # of ranges: assumed not to be negative
 
     @property
     def scope(self) -> frozenset[Index]:
@@ -131,7 +137,13 @@ class Integral:
 
     def tidy(self, expr: Expr) -> Expr:
         """Deltas solved, sums of constants done; term by term, so that equal terms meet."""
-        return Add(*(normalise(term, self.outer, self.facts) for term in Add.make_args(expr)))
+        for _ in range(4):
+            before = expr
+            found = (normalise(term, self.outer, self.facts) for term in Add.make_args(expr))
+            expr = Add(*(decided(term, self.lengths) for term in found))
+            if expr == before:
+                break
+        return expr
 
     def over(self, name: str, expr: Expr) -> Expr:
         """The expectation over the entries of one array.
@@ -148,7 +160,8 @@ class Integral:
                     entry = single_entry(factor, name)
                     groups[entry] = groups.get(entry, S.One) * factor
             if len(groups) > MAX_FACTORS:
-                raise Unsupported(f"a product of {len(groups)} entries of {name}; {MAX_FACTORS} are the most")
+                factors = Mul(*(factor for factor in term.factors if name in names(factor)))
+                raise Unsupported(factors, f"it has more than {MAX_FACTORS} entries of {name}")
             scope = self.scope | letters(Mul(*term.factors)) | {axis[0] for axis in term.axes}
             for value in self.joint(law, list(groups.items()), scope):
                 found.append(sum_(Mul(*rest, value), term.axes))
@@ -178,7 +191,7 @@ class Integral:
             needed.degree = max(needed.degree, total)
             formula = power_cumulant(powers)  # type: ignore[arg-type]
             values = {C[k]: law.at(law.central(k), entry.indices) for k in range(2, total + 1) if formula.has(C[k])}
-            return formula.xreplace({M: law.at(law.mean, entry.indices), **values}).expand(deep=False)
+            return formula.xreplace({M: law.at(law.mean, entry.indices), **values})
 
         def moment(block: tuple[int, ...]) -> Expr:
             functions = (replaced(groups[k][1], groups[k][0], entry, scope) for k in block)
@@ -196,11 +209,11 @@ class Integral:
         if law.finite:
             return by_values(law, function, entry, scope)
         if names(function) != {law.name} or not letters(function) <= letters(entry):
-            raise Unsupported(f"{said(function)} reads more than an entry of {law.name}")
+            raise Unsupported(function, f"it reads more than one entry of {law.name}")
         needed.functions, needed.degree = True, max(needed.degree, order_of(function))
         value = function_moment(law, function, entry)
         if value is None and law.varies:
-            raise Unsupported(f"{said(function)}, where the entries of {law.name} differ in distribution")
+            raise Unsupported(function, f"the entries of {law.name} differ in distribution")
         if value is None:
             symbol = Symbol(f"E[{function}]".replace(str(entry), law.name), real=True)
             self.unknown[symbol] = (law.name, function.xreplace({entry: Access(law.name)}))
@@ -222,15 +235,7 @@ def single_entry(factor: Expr, name: str) -> Access:
     found = [access for access in accesses(factor) if access.name == name]
     if len(found) == 1 and letters(found[0]) <= letters(factor):
         return found[0]
-    raise Unsupported(f"{said(factor)} reads several entries of {name} at once")
-
-
-def said(factor: Expr) -> str:
-    """How a message names a factor."""
-    node = factor.base if isinstance(factor, Pow) else factor
-    if isinstance(node, Function):
-        return f"{spelled(node)} of {node.args[0]}"
-    return str(factor)
+    raise Unsupported(factor, f"it reads several entries of {name} at once")
 
 
 def power_of(function: Expr, entry: Access) -> int:

@@ -35,6 +35,7 @@ from gradproof.symbolic.system import Equation, System, out_letters
 
 Shapes = Mapping[str, object] | Sequence[Declaration]
 SIGNS = {"expectation": "E", "variance": "Var", "covariance": "Cov"}
+WIDTH = 50  # of an expression that is printed inside E[…]; a longer one is called by its name
 LATEX_SIGNS = {"expectation": r"\mathbb{E}", "variance": r"\operatorname{Var}", "covariance": r"\operatorname{Cov}"}
 
 
@@ -96,6 +97,7 @@ class MomentResult:
     steps: tuple[MomentStep, ...] = field(repr=False)
     assumptions: tuple[str, ...]
     checked: str
+    names: tuple[str, ...]
     writer: Writer = field(repr=False, compare=False)
 
     @property
@@ -109,9 +111,15 @@ class MomentResult:
     @property
     def label(self) -> str:
         """What the value is of: `Var(qᵀk)`, `E[m_t]`."""
-        form = "index" if self.outs else "matrix"
-        inside = ", ".join(self.writer.bare(body, form) for body in self.bodies)
+        inside = ", ".join(self.writer.bare(body, form) for body, form in zip(self.bodies, self.forms, strict=True))
+        inside = inside if len(inside) <= WIDTH else ", ".join(self.names)
         return f"E[{inside}]" if self.kind == "expectation" else f"{SIGNS[self.kind]}({inside})"
+
+    @property
+    def forms(self) -> list[str]:
+        """How each expression is printed: in matrix form if it is a scalar and no exponent has a letter in it."""
+        powers = [any(letters(power.exp) for power in body.atoms(Pow)) for body in self.bodies]
+        return ["index" if self.outs or power else "matrix" for power in powers]
 
     def at(self, **values: object) -> Expr:
         """The value with numbers for sizes, symbols and scalars.
@@ -127,9 +135,9 @@ class MomentResult:
         return f"{self.label} = {self.text}"
 
     def _repr_latex_(self) -> str:
-        form = "index" if self.outs else "matrix"
-        letters = dict(self.writer.names)
-        inside = ", ".join(latex.expression_latex(body, self.outs, self.system, form, letters) for body in self.bodies)
+        chosen = dict(self.writer.names)
+        parts = zip(self.bodies, self.forms, strict=True)
+        inside = ", ".join(latex.expression_latex(body, self.outs, self.system, form, chosen) for body, form in parts)
         left, right = (r"\left[", r"\right]") if self.kind == "expectation" else (r"\left(", r"\right)")
         return f"${LATEX_SIGNS[self.kind]}{left}{inside}{right} = {self.latex}$"
 
@@ -283,8 +291,8 @@ class Work:
         for name in self.random(expr):
             try:
                 after = self.integral.over(name, expr)
-            except Unsupported as why:
-                refused.append(str(why))
+            except Unsupported as error:
+                refused.append(f"{self.writer.bare(error.factor)}: {error.why}")
                 continue
             words = {"name": text.plain_name(name)[0], "formula": self.formula(self.laws[name])}
             after = self.move("expectation over", left, expr, after, [name], **words)
@@ -295,20 +303,20 @@ class Work:
                 if after != expr:
                     after = self.move("half by symmetry", left, expr, after, [name], name=text.plain_name(name)[0])
                     return expanded(after, self.laws, self.integral.scope)
-        known = "powers, products and sums have rules, and relu, absolute and steps of symmetric zero-mean entries"
-        raise RuleError(f"there is no rule for the expectation of {'; of '.join(dict.fromkeys(refused))}. {known}")
+        known = "There are rules for sums and products of powers, and for relu, abs and step of symmetric zero-mean entries"
+        raise RuleError(f"there is no rule for the expectation of {'; or of '.join(dict.fromkeys(refused))}. {known}")
 
     def formula(self, law: Law) -> str:
         """What is used of a law: E[q_i q_j] = μ² + δ_ij σ²."""
         name = text.plain_name(law.name)[0]
         if law.family == "categorical":
-            return f"E f({name}) = Σ_v {self.writer.text(law.at(law.parameters[0], (Index('v'),)))} f(v)"
+            return f"E f({name}) = Σ_v {self.entry(law, law.parameters[0])} f(v)"
         needed = self.integral.needed.get(law.name)
         entry = "" if not self.system.arrays[law.name].rank else "_i"
-        mean, spread = self.writer.text(law.mean), self.writer.text(law.variance)
+        mean, spread = self.entry(law, law.mean), self.entry(law, law.variance)
         if needed is None or needed.degree < 2:
             return f"E[{name}{entry}] = {mean}"
-        square = "" if law.mean == 0 else f"{self.writer.text(law.mean**2)} + "
+        square = "" if law.mean == 0 else f"{self.entry(law, law.mean**2)} + "
         if not entry:
             return f"E[{name}²] = {square}{spread}"
         return f"E[{name}_i {name}_j] = {square}{'' if spread == '1' else spread + ' '}δ_ij"
@@ -374,7 +382,9 @@ class Work:
         bodies = tuple(self.bodies)
         whole = checked or "step by step"
         return MomentResult(
-            kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), assumptions, whole, self.writer
+            *(kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), assumptions, whole),
+            tuple(self.named(name) for name in self.label),
+            self.writer,
         )
 
     def assumptions(self) -> tuple[str, ...]:
@@ -383,9 +393,10 @@ class Work:
         zh = self.lang == "zh"
         found = []
         for law in used:
-            words = {f"p{k}": self.writer.text(p) for k, p in enumerate(law.parameters)}
-            kurt = self.writer.text(law.kurt) if law.kurt is not None else ""
-            found.append(described(law)[zh].format(name=text.plain_name(law.name)[0], kurt=kurt, **words))
+            words = {f"p{k}": self.entry(law, p) for k, p in enumerate(law.parameters)}
+            words["kurt"] = self.entry(law, law.kurt) if law.kurt is not None else ""
+            scalar = not self.system.arrays[law.name].rank
+            found.append(described(law, scalar)[zh].format(name=text.plain_name(law.name)[0], **words))
         if len(used) > 1:
             listed = ", ".join(text.plain_name(law.name)[0] for law in used)
             found.append(f"{listed} 相互独立" if zh else f"{listed} are independent of each other")
@@ -393,7 +404,13 @@ class Work:
             order, name = symbol.name[2:].split("_", 1)
             shown = self.writer.text(symbol)
             found.append(f"{shown} = E[({name} − E {name})^{order}]")
+        found += [f"{self.writer.text(length)} ≥ 0" for length in self.integral.lengths]
         return (*found, *(f"{self.writer.text(ratio)} ≠ 1" for ratio in self.ratios))
+
+    def entry(self, law: Law, expr: Expr) -> str:
+        """A parameter of a law in letters i, j, …, or v for the value of a categorical entry."""
+        shown = "v" if law.family == "categorical" else "ijkl"
+        return self.writer.text(law.at(expr, tuple(map(Index, shown)))) if expr.atoms(Index) else self.writer.text(expr)
 
     def moment_symbols(self) -> set[Symbol]:
         possible = {f"mu{k}_{name}" for k in range(3, 9) for name in self.laws}
