@@ -61,7 +61,7 @@ METHODS = {
 }
 L2 = "g = gradient + l2*theta; "  # the prior N(0, 1/l2) of a maximum a posteriori estimate
 
-NORM = "sum((g/s)**2)"
+NORM = "r = g/s; sum(r**2)"
 CLIP = "minimum(tau/(norm + delta), 1)"
 
 SCHEDULES = {
@@ -170,7 +170,7 @@ def global_norm(gradients: Mapping[str, Array]) -> float:
     1.0
     """
     norm, _ = _clipping()
-    scale = max((float(np.abs(g).max()) for g in gradients.values() if g.size), default=0.0)
+    scale = float(np.max([np.abs(g).max() for g in gradients.values() if g.size] or [0.0]))
     if not np.isfinite(scale):
         bad = next(name for name, g in gradients.items() if not np.isfinite(g).all())
         kind = "NaN" if np.isnan(gradients[bad]).any() else "infinite"

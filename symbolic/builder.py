@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from sympy import Expr, Integer, S
+from sympy import Expr, Integer, S, floor
 
 from gradproof.symbolic.distributions import OPTIONS, declared_law
 from gradproof.symbolic.errors import ExpressionError, ShapeError
@@ -96,17 +96,15 @@ class Builder:
 
         A letter read only inside sums (`x[t+k]`) gets the range that keeps every reading inside its axis.
         """
-        if not letter.known:
-            for reading in self.readings:
-                slope = reading.index.expand().coeff(letter.index)
-                if slope != 1:
-                    continue
-                rest = reading.index - letter.index
-                known = [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
-                low, high = _extremes(rest, known)
-                if low is not None and high is not None:
-                    letter.lower, letter.upper = (-low).expand(), (reading.size - high).expand()
-                    break
+        for reading in self.readings if not letter.known else ():
+            slope = reading.index.expand().coeff(letter.index)
+            if not (isinstance(slope, Integer) and slope > 0):
+                continue
+            rest = (reading.index - slope * letter.index).expand()
+            low, high = _extremes(rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values()))
+            if low is not None and high is not None:
+                letter.lower, letter.upper = -_whole(low, slope), _whole(reading.size - 1 - high, slope) + 1
+                break
         if not letter.known:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
         axis = letter.axis
@@ -253,6 +251,12 @@ def _fits_when_large(index: Expr, size: Expr) -> bool:
         return False
     large = {symbol: symbol + 1000 for symbol in size.free_symbols | index.free_symbols}
     return nonnegative(index.xreplace(large)) and nonnegative((size - 1 - index).xreplace(large))
+
+
+def _whole(expr: Expr, divisor: Integer) -> Expr:
+    """⌊expr/divisor⌋, where an unknown size must divide evenly to be read as whole."""
+    constant, rest = (expr / divisor).expand().as_coeff_Add()
+    return (floor(constant) + rest).expand()
 
 
 def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:

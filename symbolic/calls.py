@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, S
+from sympy import Expr, S, sympify
 
 from gradproof.symbolic import composites, linear, values
 from gradproof.symbolic.builder import Builder
@@ -83,6 +83,17 @@ def _vec(b: Builder, a: Value) -> Value:
     return Value(body, (place,), (n * m,))
 
 
+def _pad(b: Builder, x: Value, width: Any) -> Value:
+    """`pad(x, 1)`, `pad(x, (1, 2))` on every axis, or one pair for each axis: `pad(x, ((0, 0), (1, 1)))`."""
+    pair = isinstance(width, tuple) and len(width) == 2 and not any(isinstance(w, tuple) for w in width)
+    widths = width if isinstance(width, tuple) and not pair else [width if pair else (width, width)] * x.rank
+    if len(widths) != x.rank or not all(isinstance(w, tuple) and len(w) == 2 for w in widths):
+        raise ShapeMismatch(f"a width, or a pair of widths for each of the {x.rank} axes, is needed")
+    if any(sympify(w).is_integer is not True or sympify(w).is_negative for pair in widths for w in pair):
+        raise ShapeMismatch("widths are whole numbers from 0 on, or sizes")
+    return values.padded(x, [(sympify(a), sympify(z)) for a, z in widths], b.new)
+
+
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
     return -maximum(-maximum(x, low), -high)
 
@@ -114,6 +125,7 @@ CALLS: dict[str, Call] = {
     "dot": Call(_dot, 2),
     "kron": Call(lambda b, x, y: values.kron(x, y, b.new), 2),
     "vec": Call(_vec),
+    "pad": Call(_pad, 1, ("width",)),
     "transpose": Call(lambda b, a: a.T),
     "inv": Call(linear.inverse),
     "det": Call(linear.determinant),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Integer, Mul, Pow
+from sympy import Add, Expr, Integer, Mul
 
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, delta, letters, reduce_
 from gradproof.symbolic.nodes import (
@@ -27,12 +27,14 @@ from gradproof.symbolic.nodes import (
     transpose,
     transposes,
 )
+from gradproof.symbolic.pieces import NoForm, diagonal_of, with_scalars
 from gradproof.symbolic.terms import hadamard
 
 if TYPE_CHECKING:
-    from gradproof.symbolic.matrix import MatrixReader
+    from gradproof.symbolic.reading import MatrixReader
 
 Axes = tuple[Index, ...]
+Parts = tuple[Expr, ...]
 TWO = Number(Integer(2))
 
 
@@ -54,8 +56,6 @@ def contracted(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
 
 
 def _sum(reader: MatrixReader, body: Expr, bound: list[Axis], axes: Axes) -> Node:
-    from gradproof.symbolic.matrix import NoForm
-
     factors = Mul.make_args(body)
     keep = _to_keep(reader, body, factors, bound)
     if keep:
@@ -80,7 +80,8 @@ def _trace(reader: MatrixReader, body: Expr, letter: Index) -> Node | None:
         if not places and letter not in letters(term):
             terms.append(term * delta(letter, other))
             continue
-        if len(places) != 2 or not _linear(term, letter) or any(len(access.indices) < 2 for access, _ in places):
+        vectors = [access for access, _ in places if len(reader.free(access)) < 2 and access.indices.count(letter) < 2]
+        if len(places) != 2 or vectors or not _linear(term, letter):
             return None
         access, place = places[1]
         moved = Access(access.name, *(other if k == place else index for k, index in enumerate(access.indices)))
@@ -108,7 +109,8 @@ def _split_sum(reader: MatrixReader, body: Expr, bound: list[Axis], axes: Axes) 
 def _to_keep(reader: MatrixReader, body: Expr, factors: Sequence[Expr], bound: list[Axis]) -> list[Axis]:
     """The axes of a sum that stay as indices: steps of a recurrence, places of a lookup, batches."""
     must = reader.must_fix(body)
-    must |= {letter for access in accesses(body) if reader.system.arrays[access.name].below is not None for letter in letters(access)}
+    lookups = [access for access in accesses(body) if reader.system.arrays[access.name].below is not None]
+    must = must.union(*map(letters, lookups))
     must |= {letter for axis in bound if letters(axis[1]) | letters(axis[2]) for letter in (axis[0], *letters(axis[2]))}
     must |= {letter for f in factors if isinstance(f, Compare) and not accesses(f) for letter in letters(f)}
     kept = [axis for axis in bound if axis[0] in must]
@@ -123,8 +125,6 @@ def _to_keep(reader: MatrixReader, body: Expr, factors: Sequence[Expr], bound: l
 
 def _kept(reader: MatrixReader, factors: Sequence[Expr], bound: list[Axis], keep: list[Axis], axes: Axes) -> Node:
     """Σ over kept letters of the matrix form of the rest."""
-    from gradproof.symbolic.letters import size_key  # noqa: F401
-
     used = {letter.name for letter in reader.fixed} | {"i", "j"} & {letter.name for letter in axes}
     renamed: dict[Index, Index] = {}
     for letter, lo, hi in keep:
@@ -156,7 +156,7 @@ def full_ranges(system: object, body: Expr, axes: Sequence[Axis]) -> tuple[bool,
     return tuple(found)
 
 
-def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: list[Expr]) -> tuple[Node | None, list[Expr]]:
+def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: Parts) -> tuple[Node | None, Parts]:
     """(1/d) Σ over an axis of size d as a mean, where the sum is no matrix product; the divisors that are left."""
     if not (isinstance(expr, Reduce) and expr.op == "sum") or len(axes) > 1:
         return None, divisors
@@ -172,7 +172,7 @@ def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: list[Expr]) 
     left = list(divisors)
     for size in sizes:
         left.remove(size)
-    return _reduced("mean", reader, body, own, axes), left
+    return _reduced("mean", reader, body, own, axes), tuple(left)
 
 
 def _reduced(op: str, reader: MatrixReader, body: Expr, own: Axes, axes: Axes) -> Node:
@@ -187,8 +187,6 @@ def _reduced(op: str, reader: MatrixReader, body: Expr, own: Axes, axes: Axes) -
 
 def extremum(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
     """max and ∏ over one axis, or over both of a matrix."""
-    from gradproof.symbolic.matrix import NoForm
-
     body, bound = opened(reader, expr)
     own = tuple(letter for letter, _, _ in bound)
     everything = {*own, *axes}
@@ -245,8 +243,6 @@ class Graph:
         return len(around), turned, letter.name
 
     def eliminate(self, letter: Index) -> None:
-        from gradproof.symbolic.matrix import NoForm, diagonal_of
-
         around = self.neighbours(letter)
         vectors = self.vectors.pop(letter, [])
         vector = hadamard(vectors) if vectors else None
@@ -288,8 +284,6 @@ class Graph:
         return True
 
     def assembled(self) -> Node:
-        from gradproof.symbolic.matrix import NoForm, with_scalars
-
         groups = {(letter,): nodes for letter, nodes in self.vectors.items()}
         for pair, edges in self.edges.items():
             if pair != set(self.axes):

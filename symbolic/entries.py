@@ -11,8 +11,8 @@ from gradproof.symbolic.contract import full_ranges
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters
 from gradproof.symbolic.functions import spelled
 from gradproof.symbolic.letters import Letters
-from gradproof.symbolic.matrix import signed_number
 from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed, times
+from gradproof.symbolic.pieces import signed_number
 from gradproof.symbolic.system import System
 from gradproof.symbolic.terms import Terms, base_and_power, is_constant, name_key, quotient
 

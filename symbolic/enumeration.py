@@ -25,7 +25,7 @@ from gradproof.symbolic.evaluate import HighPrecision, Letters, NotAlgebraic, Po
 from gradproof.symbolic.expr import Access, Axis, Size
 from gradproof.symbolic.system import Array, System
 
-STEP, WHOLE = 300, 1500  # outcomes that are averaged to check one step, and a whole result
+STEP, WHOLE = 100, 300  # outcomes that are averaged to check one step, and a whole result
 CHANCE = (Fraction(1, 5), Fraction(1, 10))  # of the larger value of an entry of which mean and variance are known
 SQUARES = tuple(Fraction(a, b) ** 2 for a, b in ((2, 1), (3, 2), (3, 1), (5, 2), (4, 3), (5, 3)))
 STANDARD = {"normal": (Integer(0), Integer(1)), "uniform": (-sqrt(3), sqrt(3))}

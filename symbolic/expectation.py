@@ -175,14 +175,14 @@ class Integral:
             if S.Zero in same:
                 continue
             cumulants = [self.block(law, [groups[position] for position in block], scope) for block in parting]
-            for choice in product(*(Add.make_args(value) for value in cumulants)):
+            for choice in product(*cumulants):
                 value = Mul(*same, *choice)
                 if value != 0:
                     found.append(value)
         return found
 
-    def block(self, law: Law, groups: Sequence[tuple[Access, Expr]], scope: frozenset[Index]) -> Expr:
-        """The joint cumulant of functions of one and the same entry."""
+    def block(self, law: Law, groups: Sequence[tuple[Access, Expr]], scope: frozenset[Index]) -> list[Expr]:
+        """The joint cumulant of functions of one and the same entry, as a list of terms."""
         needed = self.needed.setdefault(law.name, Needed())
         entry = groups[0][0]
         powers = tuple(power_of(function, own) for own, function in groups)
@@ -191,13 +191,14 @@ class Integral:
             needed.degree = max(needed.degree, total)
             formula = power_cumulant(powers)  # type: ignore[arg-type]
             values = {C[k]: law.at(law.central(k), entry.indices) for k in range(2, total + 1) if formula.has(C[k])}
-            return formula.xreplace({M: law.at(law.mean, entry.indices), **values})
+            values[M] = law.at(law.mean, entry.indices)
+            return [term.xreplace(values) for term in Add.make_args(formula)]
 
         def moment(block: tuple[int, ...]) -> Expr:
             functions = (replaced(groups[k][1], groups[k][0], entry, scope) for k in block)
             return self.moment(law, Mul(*functions), entry, scope)
 
-        return cumulant(len(groups), moment)
+        return list(Add.make_args(cumulant(len(groups), moment)))
 
     def moment(self, law: Law, function: Expr, entry: Access, scope: frozenset[Index]) -> Expr:
         """E of a function of one entry."""

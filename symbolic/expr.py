@@ -191,9 +191,10 @@ def negate(condition: Expr) -> Expr:
 
 @lru_cache(maxsize=100_000)
 def height(expr: Expr) -> int:
-    """How many bound letters are nested in `expr` at its deepest place."""
+    """The highest bound letter in `expr`: a reduction around it takes the next one, so that nothing is captured."""
     inner = max((height(arg) for arg in expr.args), default=0)
-    return inner + len(expr.axes) if isinstance(expr, Reduce) else inner
+    own = (int(letter.name[1:]) for letter, _, _ in expr.axes) if isinstance(expr, Reduce) else ()
+    return max(inner, *own, 0)
 
 
 @lru_cache(maxsize=100_000)

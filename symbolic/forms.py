@@ -43,7 +43,7 @@ def _outs(equation: Equation) -> list[Index]:
 
 
 def _as_printed(equation: Equation) -> Equation:
-    """The equation with the array on which a printed function depends in place of its body: both keep the same letters."""
+    """The equation with the first argument of a printed function in place of its body: both keep the same letters."""
     if equation.shown is None:
         return equation
     argument = equation.shown[1][0]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from sympy import Expr, Symbol
 
-from gradproof.symbolic.expr import Index
 from gradproof.symbolic.forms import Sides, as_equation, sides, with_target
 from gradproof.symbolic.functions import ELEMENTWISE
 from gradproof.symbolic.layout import ATOM, HADAMARD, POWER, PRODUCT, Piece, Printer

@@ -345,11 +345,15 @@ class Printer:
     def monomial(self, expr: Mul) -> Piece:
         if _is_negative(expr):
             return self.minus + self.expr(-expr)[0], SUM
-        top = [f for f in expr.args if not (isinstance(f, Pow) and f.exp.is_negative) and not (f.is_Rational and f.q != 1)]
-        bottom = [1 / f for f in expr.args if isinstance(f, Pow) and f.exp.is_negative]
+        top, bottom = [], []
         for factor in expr.args:
-            if isinstance(factor, Rational) and factor.q != 1:
-                top, bottom = [*([Integer(factor.p)] if factor.p != 1 else []), *top], [Integer(factor.q), *bottom]
+            if isinstance(factor, Rational):
+                top += [Integer(factor.p)] if factor.p != 1 else []
+                bottom += [Integer(factor.q)] if factor.q != 1 else []
+            elif isinstance(factor, Pow) and factor.exp.is_negative:
+                bottom.append(1 / factor)
+            else:
+                top.append(factor)
         if bottom:
             return self.fraction(self.factors(top), self.factors(bottom))
         return self.factors(top)

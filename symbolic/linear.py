@@ -30,7 +30,9 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
     """solve(A, Y) = inv(A) @ Y; as in NumPy, Y is one vector, or (a batch of) matrices."""
     _check_square(a, "solve")
     if right.rank and not same(a.sizes[-1], right.sizes[-2] if right.rank > 1 else right.sizes[0]):
-        raise ShapeMismatch(f"the shapes {a.shape} and {right.shape} do not fit: {a.sizes[-1]} rows are needed on the right")
+        raise ShapeMismatch(
+            f"the shapes {a.shape} and {right.shape} do not fit: {a.sizes[-1]} rows are needed on the right"
+        )
     return matmul(inverse(b, a), right, b.new)
 
 

@@ -10,21 +10,22 @@ matrices unless one side is a scalar, `.*` entries. `sum`, `norm1` and `norm2` g
 from __future__ import annotations
 
 import ast
-import re
+import difflib
+import keyword
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
 
 from sympy import Expr
 
 from gradproof.symbolic.builder import Builder
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
-from gradproof.symbolic.functions import UNARY
-from gradproof.symbolic.scanner import MAX_LENGTH, MAX_NESTING
-from gradproof.symbolic.syntax import MAX_DEPTH, Declaration, Program, Statement, parse_shapes
-from gradproof.symbolic.values import same
+from gradproof.symbolic.matlab_functions import FUNCTIONS
+from gradproof.symbolic.matlab_terms import Dim, Meaning, Term, Token, placed, tokens
+from gradproof.symbolic.scanner import MAX_DIGITS, MAX_LENGTH, MAX_NESTING, REDUCTIONS
+from gradproof.symbolic.syntax import Declaration, Program, Statement, parse_shapes
 
-SHOWN = {"scalar": "a scalar", "column": "a column", "row": "a row", "matrix": "a matrix"}
+CONSTANTS = {"pi": "pi", "e": "e", "inf": "inf", "Inf": "inf"}
+KINDS = {0: "scalar", 1: "column", 2: "matrix"}  # of a declared array, by its number of axes
 
 
 def parse_matlab(text: str, declarations: Mapping[str, object] | Sequence[Declaration]) -> Program:
@@ -35,7 +36,8 @@ def parse_matlab(text: str, declarations: Mapping[str, object] | Sequence[Declar
     >>> program = parse_matlab("x'*A*x + norm2(A*x - y)^2", {"A": "n,n", "x": "n", "y": "n"})
     >>> ast.unparse(program.statements[0].value)
     'x @ A @ x + norm(A @ x - y) ** 2'
-    >>> ast.unparse(parse_matlab("sum(log(exp(-y.*(X*w)) + vector(1)))", {"X": "m,n", "y": "m", "w": "n"}).statements[0].value)
+    >>> program = parse_matlab("sum(log(exp(-y.*(X*w)) + vector(1)))", {"X": "m,n", "y": "m", "w": "n"})
+    >>> ast.unparse(program.statements[0].value)
     'sum(log(exp(-y * (X @ w)) + ones(m)))'
     """
     if not isinstance(text, str):
@@ -46,12 +48,12 @@ def parse_matlab(text: str, declarations: Mapping[str, object] | Sequence[Declar
     return Translator(text, list(given)).program()
 
 
-class Translator:
+class Translator(Meaning):
     """A recursive-descent parser that gives each part its kind and sizes as it goes."""
 
     def __init__(self, text: str, declarations: Sequence[Declaration]) -> None:
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = tokens(text)
         self.place = 0
         self.nesting = 0
         self.terms: dict[str, tuple[str, tuple[Dim, ...]]] = {}
@@ -59,14 +61,8 @@ class Translator:
         builder = Builder(text)
         for declaration in declarations:
             sizes = tuple(Dim(builder.size(node, declaration.text)) for node in declaration.sizes)
-            kind = {0: "scalar", 1: "column", 2: "matrix"}.get(len(sizes), f"an array with {len(sizes)} axes")
-            self.terms[declaration.name] = kind, sizes
-        self.sizes = builder.sizes
-
-    def fail(self, message: str, where: Token | ast.expr, kind: type[ExpressionError] = ExpressionError) -> NoReturn:
-        if isinstance(where, Token):
-            raise kind(message, self.text, where.start, where.end)
-        raise kind(message, self.text, where.col_offset, where.end_col_offset)
+            self.terms[declaration.name] = KINDS.get(len(sizes), f"an array with {len(sizes)} axes"), sizes
+        self.builder, self.sizes = builder, builder.sizes
 
     # --- statements
 
@@ -77,7 +73,7 @@ class Translator:
                 self.take()
                 continue
             if statements and statements[-1].name is None:
-                self.fail("only the last statement goes without a name; write S = …; to use this value later", self.peek())
+                self.fail("only the last statement goes without a name; write S = …; to use it later", self.peek())
             statements.append(self.statement())
         if not statements:
             raise ExpressionError("the expression is empty", self.text, 0 if self.text else None)
@@ -85,16 +81,20 @@ class Translator:
             for dim in dims:
                 value = dim.end().value
                 if not isinstance(value, Expr):
-                    hint = "write its size, as in eye(n), ones(n,1) or ones(n,m)"
-                    self.fail(f"the size of this does not follow from the place where it stands; {hint}", call, ShapeError)
+                    message = (
+                        "the size of this does not follow from where it stands; write eye(n), ones(n,1), ones(n,m)"
+                    )
+                    self.fail(message, Term(call, ""), ShapeError)
                 size = ast.parse(str(value), mode="eval").body
-                call.args.append(_placed(size, call.col_offset, call.end_col_offset or 0))
+                call.args.append(placed(size, call.col_offset, call.end_col_offset or 0))
         return Program(self.text, tuple(statements))
 
     def statement(self) -> Statement:
         first, name = self.peek(), None
         if first.kind == "name" and self.peek(1).text == "=":
             name = self.take().text
+            if keyword.iskeyword(name) or name.startswith("_") or name in REDUCTIONS:
+                self.fail(f"{name} cannot be the name of a value", first)
             if name in self.terms or name in self.sizes:
                 self.fail(f"{name} is defined already; choose another name", first)
             self.take()
@@ -104,7 +104,7 @@ class Translator:
             self.fail(f"an operator is missing before {after.text}; a product is written with *", after)
         if name is not None:
             self.terms[name] = term.kind, term.sizes
-        return Statement(name, None, term.node, first.start, term.node.end_col_offset or 0)
+        return Statement(name, None, term.node, first.start, term.end)
 
     def peek(self, ahead: int = 0) -> Token:
         end = Token("end", "", len(self.text), len(self.text))
@@ -134,16 +134,16 @@ class Translator:
         return left
 
     def signed(self) -> Term:
+        return self.after_signs(self.power)
+
+    def after_signs(self, operand: Callable[[], Term]) -> Term:
         if self.peek().text not in ("+", "-"):
-            return self.power()
+            return operand()
         sign = self.take()
         self.deeper(sign)
-        inner = self.signed()
+        inner = self.after_signs(operand)
         self.nesting -= 1
-        if sign.text == "+":
-            return inner
-        node = _placed(ast.UnaryOp(ast.USub(), inner.node), sign.start, inner.node.end_col_offset or 0)
-        return self.bounded(Term(node, inner.kind, inner.sizes, inner.depth + 1))
+        return inner if sign.text == "+" else self.negative(inner, sign)
 
     def power(self) -> Term:
         base = self.operand()
@@ -152,25 +152,12 @@ class Translator:
             if operator.text in ("'", ".'"):
                 base = self.transposed(base, operator)
                 continue
-            exponent = self.exponent()
+            exponent = self.after_signs(self.operand)
             if operator.text == ".^":
                 base = self.elementwise(ast.Pow(), base, exponent, operator)
             else:
                 base = self.matrix_power(base, exponent, operator)
         return base
-
-    def exponent(self) -> Term:
-        """What follows ^ : an operand with signs, and its transposes."""
-        if self.peek().text in ("+", "-"):
-            sign = self.take()
-            self.deeper(sign)
-            inner = self.exponent()
-            self.nesting -= 1
-            if sign.text == "+":
-                return inner
-            node = _placed(ast.UnaryOp(ast.USub(), inner.node), sign.start, inner.node.end_col_offset or 0)
-            return self.bounded(Term(node, inner.kind, inner.sizes, inner.depth + 1))
-        return self.operand()
 
     def operand(self) -> Term:
         token = self.take()
@@ -182,30 +169,33 @@ class Translator:
             inner.node.col_offset, inner.node.end_col_offset = token.start, close.end
             return inner
         if token.kind == "number":
-            value = int(token.text) if token.text.isdigit() else float(token.text)
-            return Term(_placed(ast.Constant(value), token.start, token.end), "scalar")
+            return self.number(token)
         if token.kind == "name":
             return self.name(token)
         self.fail("something is missing here" if token.text else "the expression ends too early", token)
+
+    def number(self, token: Token) -> Term:
+        whole = token.text.isdigit()
+        if whole and len(token.text) > MAX_DIGITS:
+            self.fail(f"an integer of {len(token.text)} digits; at most {MAX_DIGITS} are read", token)
+        if math.isinf(float(token.text)):
+            self.fail("this number is too large for a double", token)
+        value = int(token.text) if whole else float(token.text)
+        return Term(placed(ast.Constant(value), token.start, token.end), "scalar")
 
     def deeper(self, token: Token) -> None:
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             self.fail(f"more than {MAX_NESTING} brackets or signs in each other; name an intermediate: S = …", token)
 
-    def bounded(self, term: Term) -> Term:
-        if term.depth > MAX_DEPTH:
-            self.fail(f"more than {MAX_DEPTH} operations in a chain; name an intermediate: S = …", term.node)
-        return term
-
     # --- names and calls
 
     def name(self, token: Token) -> Term:
         name = token.text
-        node = _placed(ast.Name(name, ast.Load()), token.start, token.end)
+        node = placed(ast.Name(name, ast.Load()), token.start, token.end)
         if name in self.terms:
             kind, sizes = self.terms[name]
-            if kind not in SHOWN:
+            if kind.startswith("an array"):
                 self.fail(f"{name} is {kind}; this spelling knows scalars, vectors and matrices", token, ShapeError)
             term = Term(node, kind, sizes)
             return self.entry(term) if self.peek().text == "(" else term
@@ -213,15 +203,13 @@ class Translator:
             return Term(node, "scalar")
         if self.peek().text == "(" and name in FUNCTIONS:
             return self.call(token)
-        if name in ("eye", "I") and self.peek().text != "(":
+        if name == "eye" and self.peek().text != "(":
             n = Dim()
             return self.filled("eye", "matrix", (n, n), token, token.end)
         if name in CONSTANTS:
             node.id = CONSTANTS[name]
             return Term(node, "scalar")
         if self.peek().text == "(":
-            import difflib
-
             close = difflib.get_close_matches(name, FUNCTIONS, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(FUNCTIONS))}"
             self.fail(f"there is no function {name}{hint}", token, UnknownNameError)
@@ -240,7 +228,9 @@ class Translator:
 
     def entry(self, term: Term) -> Term:
         """A(1,2), A(:,1), x(end): indices start at 1."""
-        self.take("(")
+        opening = self.take("(")
+        if not term.sizes:
+            self.fail("a scalar has no indices; a product is written with *", opening, ShapeError)
         parts: list[ast.expr] = []
         kept: list[int] = []
         for axis in range(len(term.sizes)):
@@ -248,23 +238,22 @@ class Translator:
                 self.take(",")
             token = self.take()
             if token.text == ":":
-                parts.append(_placed(ast.Slice(), token.start, token.end))  # type: ignore[arg-type]
+                parts.append(placed(ast.Slice(), token.start, token.end))  # type: ignore[arg-type]
                 kept.append(axis)
             elif token.text == "end":
-                number = _placed(ast.Constant(1), token.start, token.end)
-                parts.append(_placed(ast.UnaryOp(ast.USub(), number), token.start, token.end))
+                number = placed(ast.Constant(1), token.start, token.end)
+                parts.append(placed(ast.UnaryOp(ast.USub(), number), token.start, token.end))
             elif token.text.isdigit() and int(token.text) >= 1:
-                parts.append(_placed(ast.Constant(int(token.text) - 1), token.start, token.end))
+                parts.append(placed(ast.Constant(int(token.text) - 1), token.start, token.end))
             else:
                 self.fail("an index here is a number from 1 on, end, or a colon", token)
         close = self.take(")")
-        if not parts:
-            self.fail("a scalar has no indices; a product is written with *", close, ShapeError)
-        slice_ = parts[0] if len(parts) == 1 else _placed(ast.Tuple(parts, ast.Load()), parts[0].col_offset, close.start)
-        node = _placed(ast.Subscript(term.node, slice_, ast.Load()), term.node.col_offset, close.end)
+        slice_ = parts[0] if len(parts) == 1 else placed(ast.Tuple(parts, ast.Load()), parts[0].col_offset, close.start)
+        node = placed(ast.Subscript(term.node, slice_, ast.Load()), term.start, close.end)
         kinds = {(): "scalar", (0,): "column", (1,): "row", (0, 1): "matrix"}
         kind = term.kind if term.kind in ("column", "row") and kept else kinds[tuple(kept)]
         return Term(node, kind, tuple(term.sizes[axis] for axis in kept), 2)
+
 
 PRODUCTS: dict[str, Callable[[Translator, Term, Term, Token], Term]] = {
     "*": Translator.matrix_product,

@@ -14,12 +14,10 @@ entry (see `expectation.py`). Each step is checked by averaging over all outcome
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 
-from sympy import Add, Expr, Function, Mul, Pow, Symbol, sympify
+from sympy import Add, Expr, Function, Mul, Pow, Symbol
 
-from gradproof.symbolic import latex, text
+from gradproof.symbolic import text
 from gradproof.symbolic.closed import geometric, shortest, unrolled
 from gradproof.symbolic.distributions import Law, described
 from gradproof.symbolic.enumeration import WHOLE, World, same_average
@@ -29,117 +27,12 @@ from gradproof.symbolic.expr import Access, Axis, Compare, Index, letters, names
 from gradproof.symbolic.fold import facts, normalise, plain, put_in
 from gradproof.symbolic.language import build
 from gradproof.symbolic.letters import Letters
+from gradproof.symbolic.moment_steps import MomentResult, MomentStep, Writer
 from gradproof.symbolic.rules import reason
 from gradproof.symbolic.syntax import Declaration, Program
 from gradproof.symbolic.system import Equation, System, out_letters
 
 Shapes = Mapping[str, object] | Sequence[Declaration]
-SIGNS = {"expectation": "E", "variance": "Var", "covariance": "Cov"}
-WIDTH = 50  # of an expression that is printed inside E[…]; a longer one is called by its name
-LATEX_SIGNS = {"expectation": r"\mathbb{E}", "variance": r"\operatorname{Var}", "covariance": r"\operatorname{Cov}"}
-
-
-@dataclass(frozen=True)
-class Writer:
-    """Prints index expressions with one choice of letters for the free ones."""
-
-    system: System
-    outs: tuple[Index, ...]
-    names: Mapping[object, str]
-    random: frozenset[str]
-
-    def text(self, expr: Expr, form: str = "index") -> str:
-        shown = text.expression_text(expr, self.outs, self.system, form, dict(self.names))
-        return shown if self.random.isdisjoint(names(expr)) else f"E[{shown}]"
-
-    def latex(self, expr: Expr, form: str = "index") -> str:
-        shown = latex.expression_latex(expr, self.outs, self.system, form, dict(self.names))
-        return shown if self.random.isdisjoint(names(expr)) else rf"\mathbb{{E}}\left[{shown}\right]"
-
-    def bare(self, expr: Expr, form: str = "index") -> str:
-        return text.expression_text(expr, self.outs, self.system, form, dict(self.names))
-
-
-@dataclass(frozen=True)
-class MomentStep:
-    """One step: the rule, why it holds, what was and what is written, and how the step was checked.
-
-    `left` is what is being found (`E[L²]`); an expression that still holds random arrays stands for its expectation.
-    """
-
-    rule: str
-    reason: str
-    left: str
-    before: Expr
-    after: Expr
-    checked: str
-    writer: Writer = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.reason}\n    {self.left} = {self.writer.text(self.after)}\n    checked: {self.checked}"
-
-    def as_dict(self) -> dict[str, str]:
-        """The step for JSON."""
-        before, after = (f"{self.left} = {self.writer.text(side)}" for side in (self.before, self.after))
-        return {"rule": self.rule, "reason": self.reason, "before": before, "after": after, "checked": self.checked}
-
-
-@dataclass(frozen=True)
-class MomentResult:
-    """What was found: `value` holds for every value of the letters `outs`, which run over `axes`."""
-
-    kind: str
-    bodies: tuple[Expr, ...]  # the expression, or the two expressions of a covariance, in terms of the inputs
-    value: Expr
-    outs: tuple[Index, ...]
-    axes: tuple[Axis, ...]
-    system: System = field(repr=False)
-    steps: tuple[MomentStep, ...] = field(repr=False)
-    assumptions: tuple[str, ...]
-    checked: str
-    names: tuple[str, ...]
-    writer: Writer = field(repr=False, compare=False)
-
-    @property
-    def text(self) -> str:
-        return self.writer.text(self.value)
-
-    @property
-    def latex(self) -> str:
-        return self.writer.latex(self.value)
-
-    @property
-    def label(self) -> str:
-        """What the value is of: `Var(qᵀk)`, `E[m_t]`."""
-        inside = ", ".join(self.writer.bare(body, form) for body, form in zip(self.bodies, self.forms, strict=True))
-        inside = inside if len(inside) <= WIDTH else ", ".join(self.names)
-        return f"E[{inside}]" if self.kind == "expectation" else f"{SIGNS[self.kind]}({inside})"
-
-    @property
-    def forms(self) -> list[str]:
-        """How each expression is printed: in matrix form if it is a scalar and no exponent has a letter in it."""
-        powers = [any(letters(power.exp) for power in body.atoms(Pow)) for body in self.bodies]
-        return ["index" if self.outs or power else "matrix" for power in powers]
-
-    def at(self, **values: object) -> Expr:
-        """The value with numbers for sizes, symbols and scalars.
-
-        >>> variance("q @ k", {"q": "d:iid=0,s", "k": "d:iid=0,1"}).at(d=64, s=2)
-        128
-        """
-        known = {Access(name): sympify(value) for name, value in values.items()}
-        known |= {s: sympify(values[s.name]) for s in self.value.free_symbols if s.name in values}  # type: ignore[misc]
-        return self.value.xreplace(known)  # type: ignore[arg-type]
-
-    def __str__(self) -> str:
-        return f"{self.label} = {self.text}"
-
-    def _repr_latex_(self) -> str:
-        chosen = dict(self.writer.names)
-        parts = zip(self.bodies, self.forms, strict=True)
-        inside = ", ".join(latex.expression_latex(body, self.outs, self.system, form, chosen) for body, form in parts)
-        left, right = (r"\left[", r"\right]") if self.kind == "expectation" else (r"\left(", r"\right)")
-        return f"${LATEX_SIGNS[self.kind]}{left}{inside}{right} = {self.latex}$"
 
 
 def expectation(expression: str | Program | System, shapes: Shapes | None = None, lang: str = "en") -> MomentResult:
@@ -211,15 +104,14 @@ class Work:
             self.axes += system.arrays[system.outputs[0]].axes(mine)
             body, closed = self.inputs_only(system, self.laws if shared else system.arrays)
             self.bodies.append(body.xreplace(dict(zip(out_letters(rank), mine, strict=True))))
-            unrolls += closed
+            unrolls += [(equation, system) for equation in closed]
         self.integral = Integral(self.laws, self.axes, facts(self.system) if shared else {})
-        chosen = Letters(self.system).outs((letter, hi - lo) for letter, lo, hi in self.axes)
-        self.writer = Writer(self.system, self.outs, {k.name: v.name for k, v in chosen.items()}, frozenset(self.laws))
+        self.writer = self.writer_for(self.axes)
         self.label = [system.outputs[0] for system in systems]
         if len(set(self.label)) < len(self.label):
             self.label = ["X", "Y"]
-        for equation in unrolls:
-            self.unrolled(equation)
+        for equation, system in unrolls:
+            self.unrolled(equation, system)
         for name, body in zip(self.label, self.bodies, strict=True):
             self.log("forward", self.named(name), body, body, "by definition")
 
@@ -253,9 +145,16 @@ class Work:
         shown = text.plain_name(name)[0] + (f"_{indices}" if indices and len(self.bodies) == 1 else "")
         return shown + power
 
-    def log(self, rule: str, left: str, before: Expr, after: Expr, checked: str, **words: str) -> None:
+    def writer_for(self, axes: Sequence[Axis]) -> Writer:
+        chosen = Letters(self.system).outs((letter, hi - lo) for letter, lo, hi in axes)
+        shown = {letter.name: new.name for letter, new in chosen.items()}
+        return Writer(self.system, tuple(letter for letter, _, _ in axes), shown, frozenset(self.laws))
+
+    def log(
+        self, rule: str, left: str, before: Expr, after: Expr, checked: str, writer: Writer | None = None, **words: str
+    ) -> None:
         why = reason(rule, self.lang, **words)
-        self.steps.append(MomentStep(rule, why, left, before, after, checked, self.writer))
+        self.steps.append(MomentStep(rule, why, left, before, after, checked, writer or self.writer))
 
     def move(self, rule: str, left: str, before: Expr, after: Expr, over: Iterable[str] = (), **words: str) -> Expr:
         """A step whose two sides have one average over the outcomes of the arrays in `over`."""
@@ -264,11 +163,12 @@ class Work:
             self.log(rule, left, before, after, checked or NOT_ENUMERATED, **words)
         return after
 
-    def unrolled(self, equation: Equation) -> None:
+    def unrolled(self, equation: Equation, system: System) -> None:
         target = equation.target
-        checked = same_average(self.world, [target], equation.body, equation.axes, ())
-        left = text.plain_name(equation.name)[0]
-        self.log("closed recurrence", left, target, equation.body, checked or NOT_ENUMERATED, name=left)
+        checked = same_average(World(system, self.laws, {}), [target], equation.body, equation.axes, ())
+        writer = self.writer_for(equation.axes)
+        name = text.plain_name(equation.name)[0]
+        self.log("closed recurrence", writer.bare(target), target, equation.body, checked or NOT_ENUMERATED, writer, name=name)
 
     # --- the moments
 
@@ -312,14 +212,17 @@ class Work:
         if law.family == "categorical":
             return f"E f({name}) = Σ_v {self.entry(law, law.parameters[0])} f(v)"
         needed = self.integral.needed.get(law.name)
-        entry = "" if not self.system.arrays[law.name].rank else "_i"
+        rank = self.system.arrays[law.name].rank
+        first, second = ([Index(letter) for letter in pool[:rank]] for pool in ("ijpq", "klrs"))
+        own, other = (self.writer.bare(Access(law.name, *place)) for place in (first, second))
         mean, spread = self.entry(law, law.mean), self.entry(law, law.variance)
         if needed is None or needed.degree < 2:
-            return f"E[{name}{entry}] = {mean}"
+            return f"E[{own}] = {mean}"
         square = "" if law.mean == 0 else f"{self.entry(law, law.mean**2)} + "
-        if not entry:
-            return f"E[{name}²] = {square}{spread}"
-        return f"E[{name}_i {name}_j] = {square}{'' if spread == '1' else spread + ' '}δ_ij"
+        if not rank:
+            return f"E[{own}²] = {square}{spread}"
+        equal = " ".join(f"δ_{a}{b}" for a, b in zip(first, second, strict=True))
+        return f"E[{own} {other}] = {square}{'' if spread == '1' else spread + ' '}{equal}"
 
     def result(self, kind: str) -> MomentResult:
         """The moment of that kind, simplified, with a check of the whole."""

@@ -27,7 +27,10 @@ GREEK = {
     "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ",
     "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip
-LATEX_GREEK = {"eps": r"\varepsilon", "epsilon": r"\varepsilon", "lam": r"\lambda", "lambda_": r"\lambda", "lamda": r"\lambda"}
+LATEX_GREEK = {
+    **dict.fromkeys(("eps", "epsilon"), r"\varepsilon"),
+    **dict.fromkeys(("lam", "lambda_", "lamda"), r"\lambda"),
+}
 
 
 class Parsed(NamedTuple):
@@ -44,9 +47,11 @@ def parsed(name: str) -> Parsed:
 
     >>> parsed("W_Q_bar")
     Parsed(core='W', marks=('bar',), indices=('Q',), inverse=False)
-    >>> parsed("xhat_bar"), parsed("W1")
-    (Parsed(core='x', marks=('hat', 'bar'), indices=(), inverse=False), Parsed(core='W', marks=(), indices=('1',), inverse=False))
+    >>> parsed("xhat_bar").marks, parsed("W1").indices, parsed("x_grad").core
+    (('hat', 'bar'), ('1',), '∇')
     """
+    if name.endswith("_grad") and name != "_grad":
+        return Parsed("∇", (), (name[:-5],), False)
     first, *rest = name.split("_") if not name.startswith("_") and name not in GREEK else [name]
     core, marks, indices, inverse = first, [], [], False
     if mark := re.fullmatch(r"(.+?)(hat|tilde|bar)(\d*)", first):

@@ -352,7 +352,8 @@ def transpose(node: Node) -> Node:
     """
     if isinstance(node, Transpose):
         return node.base
-    if not node.rank or isinstance(node, Identity) or (isinstance(node, Call) and node.function == "diag" and node.rank == 2):
+    diagonal = isinstance(node, Call) and node.function == "diag" and node.rank == 2
+    if not node.rank or isinstance(node, Identity) or diagonal:
         return node
     if isinstance(node, Name) and node.symmetric:
         return node

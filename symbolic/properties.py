@@ -38,7 +38,9 @@ def declared_value(point: Point, array: Array, index: Index) -> Any:
         return point.free_entry(array.name, index)
     rule = VALUES.get(wanted - {"symmetric"} if wanted & {"psd", "diagonal"} else wanted)
     if rule is None:
-        raise GradproofError(f"{array.name} is declared {' and '.join(sorted(wanted))}, which is not supported together")
+        raise GradproofError(
+            f"{array.name} is declared {' and '.join(sorted(wanted))}, which is not supported together"
+        )
     return rule(point, array, index)
 
 
@@ -75,7 +77,15 @@ def _orthogonal(point: Point, array: Array, index: Index) -> Any:
     if key not in point.eliminated:
         size = range(point.shape(array.name)[0])
         one, minus = field.number(Integer(1)), field.number(Integer(-1))
-        rows = [[one if i == j else field.multiply(minus if i > j else one, point.free_entry(array.name, (min(i, j), max(i, j)))) for j in size] for i in size]
+        rows = [
+            [
+                one
+                if i == j
+                else field.multiply(minus if i > j else one, point.free_entry(array.name, (min(i, j), max(i, j))))
+                for j in size
+            ]
+            for i in size
+        ]
         point.eliminated[key] = eliminate(rows, field)
     inverse, _ = point.eliminated[key]
     if inverse is None:

@@ -14,10 +14,9 @@ from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S
 from sympy.core.numbers import Infinity, NegativeInfinity, NumberSymbol
 
 from gradproof.symbolic.expr import Access, Compare, Reduce, accesses, names, rebuild
-from gradproof.symbolic.nodes import ONE, Big, Hadamard, Name, Node, Over, Relation, Sum, times
+from gradproof.symbolic.nodes import ONE, Big, Delta, Hadamard, Name, Node, Over, Pattern, Power, Relation, Sum, times
 from gradproof.symbolic.nodes import Number as NumberNode
 from gradproof.symbolic.system import System
-
 
 Key = tuple[bool, int, int, int]  # negative, kind, accesses, place of declaration
 
@@ -182,14 +181,13 @@ def _over_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
 
 
 def name_key(node: Node) -> tuple[int, str, str]:
-    """The order of factors that commute: names by their letters, then what is computed, then sums in brackets."""
+    """The order of factors that commute: δ, scalars, names by their letters, what is computed, sums in brackets."""
     text = str(node)
-    if isinstance(node, Name):
-        return 0 if node.rank or node.at else -1, node.name.casefold(), text
-    if isinstance(node, NumberNode):
-        return -3, "", text
-    kind = 3 if isinstance(node, Big) else 2 if isinstance(node, Sum) else -2 if isinstance(node, Relation) else 1
-    return kind, "", text
+    name = node.base if isinstance(node, Power) else node
+    if isinstance(name, Name):
+        return 0 if name.rank or name.at else -1, name.name.casefold(), text
+    kinds = {NumberNode: -4, Relation: -3, Pattern: -3, Delta: -2, Sum: 2, Big: 3}
+    return kinds.get(type(node), 1), "", text
 
 
 def quotient(top: list[Node], bottom: list[Node], core: Node | None) -> Node:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from sympy import Expr, Symbol
 
-from gradproof.symbolic.expr import Index
 from gradproof.symbolic.forms import as_equation, sides, with_target
 from gradproof.symbolic.layout import POWER, PRODUCT, Piece, Printer
 from gradproof.symbolic.letters import Letters, chosen
@@ -93,7 +92,7 @@ class TextPrinter(Printer):
 
 
 def touching(before: str, after: str, left: Node) -> bool:
-    """Whether two factors may stand without a space: `XW`, `Xᵀ(XW − Y)`, `a_j(δ_jk − a_k)`; not `W_Q X` or `diag(p) A`."""
+    """Whether two factors may stand without a space: `XW`, `Xᵀ(XW − Y)`, `a_j(δ_jk − a_k)`; not `diag(p) A`."""
     if after.startswith("["):
         return before.endswith(")")
     if not left.rank:
@@ -111,9 +110,10 @@ def plain_name(name: str) -> tuple[str, bool]:
     """
     core, marks, indices, inverse = parsed(name)
     text = GREEK.get(core, core)
+    single = len(text) == 1
     for mark in marks:
-        sign = MARKS[mark][0]
-        text = text + sign if len(GREEK.get(core, core)) == 1 else "".join(c + ("\u0305" if mark == "bar" else sign) for c in text)
+        sign = MARKS[mark][0] if single or mark != "bar" else "\u0305"
+        text = text + sign if single else "".join(letter + sign for letter in text)
     text = unicodedata.normalize("NFC", text)
     below = ",".join(GREEK.get(index, index) for index in indices)
     if below:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from sympy import Expr, Integer, Mul, S
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Index, delta, reduce_, sum_
+from gradproof.symbolic.expr import Index, compare, delta, reduce_, sum_
+from gradproof.symbolic.functions import where
 
 
 class ShapeMismatch(GradproofError):
@@ -205,6 +206,18 @@ def einsum(spec: str, operands: Sequence[Value], new: Callable[[], Index]) -> Va
         raise ShapeMismatch(f"einsum cannot give {output!r} from {inputs!r}")
     summed = [(letters[c], S.Zero, sizes[c]) for c in letters if c not in output]
     return Value(sum_(product, summed), tuple(letters[c] for c in output), tuple(sizes[c] for c in output))
+
+
+def padded(value: Value, widths: Sequence[tuple[Expr, Expr]], new: Callable[[], Index]) -> Value:
+    """Zeros around an array: `widths` gives how many before and after, axis by axis."""
+    letters = tuple(new() for _ in value.letters)
+    inside, conditions = [], []
+    for letter, size, (before, after) in zip(letters, value.sizes, widths, strict=True):
+        inside.append(letter - before)
+        if (before, after) != (0, 0):
+            conditions += [compare("<=", before, letter), compare("<", letter - before, size)]
+    sizes = tuple(size + before + after for size, (before, after) in zip(value.sizes, widths, strict=True))
+    return Value(where(Mul(*conditions), value.at(*inside), S.Zero), letters, sizes)
 
 
 def constant(number: Expr | int, sizes: Sequence[Expr] = (), new: Callable[[], Index] | None = None) -> Value:

@@ -72,7 +72,12 @@ def compare_gradients(
 
 
 def compare_hessians(
-    text: str, shapes: Mapping[str, object], wrt: Sequence[str], torch_value: Torch, sizes: Mapping[str, int], seed: int = 0
+    text: str,
+    shapes: Mapping[str, object],
+    wrt: Sequence[str],
+    torch_value: Torch,
+    sizes: Mapping[str, int],
+    seed: int = 0,
 ) -> None:
     """Every block of a Hessian against torch.autograd.functional.hessian."""
     import torch
