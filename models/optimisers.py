@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,7 @@ ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 METHODS = {
     "sgd": Method("theta_new = theta - eta*g"),
     "momentum": Method("b_new = mu*b + g; theta_new = theta - eta*b_new", ("b",), defaults={"mu": 0.9}),
-    "adam": Method(
-        MOMENTS + "theta_new = theta - eta*mhat/(sqrt(vhat) + epsilon)", ("m", "v"), CORRECTIONS, ADAM
-    ),
+    "adam": Method(MOMENTS + "theta_new = theta - eta*mhat/(sqrt(vhat) + epsilon)", ("m", "v"), CORRECTIONS, ADAM),
     # decoupled decay: it shrinks the parameters themselves and never enters the moments
     "adamw": Method(
         MOMENTS + "theta_new = keep*theta - eta*mhat/(sqrt(vhat) + epsilon)",
@@ -126,7 +124,7 @@ class Optimiser:
             values[...] = arrays[name]
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | None]:
     """The code of a method: for a stretch of the vectors, and for the numbers of a step."""
     method = METHODS[name]
@@ -138,7 +136,8 @@ def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | N
     if not method.numbers:
         return update, None
     defined = _defined(method.numbers)
-    return update, compile_numpy(build(method.numbers, _scalars(method.numbers, set(defined))), defined, f"{name}_numbers")
+    numbers = build(method.numbers, _scalars(method.numbers, set(defined)))
+    return update, compile_numpy(numbers, defined, f"{name}_numbers")
 
 
 def _defined(text: str) -> list[str]:
@@ -157,7 +156,7 @@ FUNCTIONS = {"sqrt", "where", "minimum", "maximum", "clip", "cos", "sum", "pi"}
 # ------------------------------------------------------------------------------------------------------------ clipping
 
 
-@lru_cache(maxsize=None)
+@cache
 def _clipping() -> tuple[Compiled, Compiled]:
     norm = compile_numpy(build(NORM, {"g": "n", "s": ""}), name="norm_squared")
     return norm, compile_numpy(build(CLIP, {"tau": "", "norm": "", "delta": ""}), name="clip_factor")
@@ -215,7 +214,7 @@ def clip(gradients: Mapping[str, Array], tau: float, delta: float = 0.0) -> tupl
 # ----------------------------------------------------------------------------------------------------------- schedules
 
 
-@lru_cache(maxsize=None)
+@cache
 def _schedule(name: str) -> Compiled:
     text, settings = SCHEDULES[name]
     return compile_numpy(build(text, {key: "" for key in (*settings, "t")}), name=f"{name}_rate")

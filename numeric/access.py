@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Expr, Integer, S
+from sympy import Expr, S
 
 from gradproof.numeric.lower import Lowering, Part, Ranges, extreme, order_of
 from gradproof.numeric.nodes import Cut, Node, Place
 from gradproof.symbolic.expr import Access, Index, letters, nonnegative
-from gradproof.symbolic.system import Array
 
 
 @dataclass(frozen=True)

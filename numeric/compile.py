@@ -195,4 +195,4 @@ class Builder:
             what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
         shapes = [f"{a.name}: {' × '.join(map(self.printer.number, a.shape)) or 'a number'}" for a in self.arguments.arrays]
         lines = textwrap.wrap(",  ".join(shapes), 96)
-        return "\n    ".join([*textwrap.wrap(f"{what}.", 96), "", *lines, ""])
+        return "\n    ".join([*textwrap.wrap(f"{what}.", 96), "", *lines, ""]).replace("\n    \n", "\n\n")

@@ -52,7 +52,7 @@ def elementwise_only(parts: Sequence[Part], over: frozenset[Index]) -> bool:
         return len(parts) < 2
     kept = union - over
     if not kept:  # everything is summed: a scalar product of two arrays
-        return len(parts) != 2 or len(full) != 2
+        return len(parts) != 2 and len(full) == len(parts)
     return all(kept <= set(part.letters) for part in parts)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, Function, Integer, Mul, Pow, S
+from sympy import Add, Expr, Function, Mul, Pow, S
 
 from gradproof.numeric.nodes import Graph, Node, identifier, negative
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, names, nonnegative, open_
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, nonnegative, open_
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.system import System
 

@@ -167,9 +167,32 @@ class NumpyPrinter:
         lines = [self.put(target, term, "=" if term is node else "+=") for term in later]
         return text, lines
 
+    def overlap(self, target: str, term: Node) -> str:
+        """Add blocks, one column after another."""
+        columns, steps = term.data
+        values = self.expression(term.args[0], POSTFIX)
+        counts = term.args[0].shape
+        marks = []
+        for step in steps:
+            if step is None:
+                marks.append(":")
+                continue
+            axis, count, width = step
+            start = columns[axis]
+            stop = (start + width * (count - 1) + 1).expand()
+            marks.append(f"{start}:{self.number(stop)}" + (f":{self.number(width)}" if width != 1 else ""))
+        while marks[-1] == ":":
+            marks.pop()
+        lines = [f"{INDENT * k}for {column} in range({self.number(counts[k])}):" for k, column in enumerate(columns)]
+        inside = ", ".join(map(str, columns))
+        lines.append(f"{INDENT * len(columns)}{target}[{', '.join(marks)}] += {values}[{inside}]")
+        return f"\n{INDENT}".join(lines)
+
     def put(self, target: str, term: Node, sign: str) -> str:
         if term.op == "place":
             return f"{target}{self.subscript(term.data, term.shape)} {sign} {self.expression(term.args[0])}"
+        if term.op == "overlap":
+            return self.overlap(target, term)
         values, *places = map(self.expression, term.args)
         inside = places[0] if len(places) == 1 else f"({', '.join(places)})"
         return self.table["scatter"].format(target=target, places=inside, values=values)
@@ -586,5 +609,5 @@ def extent(node: Node) -> int:
 MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!="}
 CONSTANTS = {sympy.pi: "math.pi", sympy.E: "math.e", sympy.oo: "{inf}", -sympy.oo: "-{inf}"}
 REDUCTIONS = frozenset({"sum", "max", "prod", "mean"})
-STATEMENTS = frozenset({"place", "scatter"})
+STATEMENTS = frozenset({"place", "scatter", "overlap"})
 VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})

@@ -59,7 +59,7 @@ class Schedule:
         for node in reversed(order):
             weight = uses[node] if cheap(node) and node not in self.roots else 1
             for arg in node.args:
-                uses[arg] += weight
+                uses[arg] += weight + (node.op == "overlap")  # it is read once for every column
                 self.readers[arg].add(node)
         for loop in (s for s in found if isinstance(s, Loop)):
             self._count_loop(loop, uses)
@@ -187,9 +187,9 @@ class Schedule:
                 continue
             stack.extend(part.args)
             length = len(self.printer.expression(part))
-            if not cheap(part) and length > 20:
-                found.append((abs(length - total / 2), length, part))
-        return min(found, key=lambda item: item[:2])[2] if found else None
+            if length > 20 and part.op not in ("scalar", "array"):
+                found.append((cheap(part), abs(length - total / 2), length, part))
+        return min(found, key=lambda item: item[:3])[3] if found else None
 
     # --------------------------------------------------------------------------------------------------------- loops
 
@@ -383,7 +383,8 @@ FALLBACK = {
     "where": "{}_masked",
     "add": "{}_shifted",
     "mul": "{}_scaled",
-    "place": "{}_placed",
+    "place": "{}_padded",
+    "overlap": "{}_added",
     "scatter": "{}_scattered",
     "take": "{}_taken",
     "float": "{}_mask",

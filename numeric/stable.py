@@ -21,13 +21,11 @@ from sympy import Add, Expr, Function, Mul, Pow, S, exp, log
 
 from gradproof.symbolic.expr import (
     Access,
-    Axis,
     Compare,
     Index,
     Reduce,
     compare,
     letters,
-    map_accesses,
     names,
     open_,
     rebuild,
@@ -35,8 +33,8 @@ from gradproof.symbolic.expr import (
     sum_,
 )
 from gradproof.symbolic.fold import plain, put_in
-from gradproof.symbolic.functions import absolute, maximum, relu, sigmoid, softplus, where
-from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.functions import maximum, sigmoid, softplus, where
+from gradproof.symbolic.system import System
 
 
 class log1p(Function):

@@ -81,7 +81,7 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
     raise StepError(f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}")
 
 
-Difference = tuple[str, tuple[int, ...], Value, Value]
+Difference = tuple[str, tuple[int, ...], Value, Any]
 
 
 def _difference(
@@ -91,7 +91,11 @@ def _difference(
     first, second = Point(old, sizes, field, seed), Point(new, sizes, field, seed)
     for name in names:
         for index in first.indices(name):
-            a, b = first.entry(name, index), second.entry(name, index)
+            a = first.entry(name, index)
+            try:
+                b = second.entry(name, index)
+            except Undefined as error:  # where the old form has a value, the new one must have it too
+                return name, index, a, error
             if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
                 return name, index, a, b
     return None
@@ -164,9 +168,12 @@ class AdjointCheck:
             try:
                 sides = _both_sides(base, [name], direction)
                 ahead, behind = (_contracted(point, self.output, self.cotangent) for point in sides)
-                predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
             except Undefined:
                 continue
+            try:
+                predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
+            except Undefined as error:
+                raise StepError(f"the adjoint of {name} has no value where the forward has one: {error}") from None
             measured = (ahead - behind) / (2 * STEP)
             if close(measured, predicted, mpmath.mpf(10) ** -14):
                 return f"{AGREES} ({said(base.sizes)})"

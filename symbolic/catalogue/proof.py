@@ -1,0 +1,62 @@
+"""How an identity of the catalogue is established: the normal form of the difference is 0, or exact random evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradproof.symbolic.catalogue.entry import Identity
+from gradproof.symbolic.checks import StepError, same_values
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.expr import Access
+from gradproof.symbolic.fold import facts
+from gradproof.symbolic.language import build
+from gradproof.symbolic.normal_form import vanishes
+from gradproof.symbolic.polynomials import NoNormalForm
+from gradproof.symbolic.system import System, out_letters
+
+VALUE = "VALUE"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The verdict on an identity ("proved", "agrees" or "refuted"), how it was reached, and at how many sizes."""
+
+    verdict: str
+    how: str
+
+
+def prove(identity: Identity) -> Proof:
+    """The verdict on two expressions over the same arrays.
+
+    >>> shapes = {"A": "n,d", "B": "d,n"}
+    >>> prove(Identity("tr(A @ B)", "tr(B @ A)", shapes)).verdict
+    'proved'
+    >>> prove(Identity("A @ B", "(A @ B).T", shapes)).verdict
+    'refuted'
+    """
+    left, right = (_called(build(text, identity.shapes), VALUE) for text in (identity.left, identity.right))
+    shapes = [system.arrays[VALUE].shape for system in (left, right)]
+    if shapes[0] != shapes[1]:
+        raise GradproofError(f"the two sides have the shapes {shapes[0]} and {shapes[1]}: {identity.left} = {identity.right}")
+    try:
+        agreed = same_values(left, right, [VALUE])
+    except StepError as error:
+        return Proof("refuted", str(error))
+    return Proof("proved", f"the difference has normal form 0 for all sizes; {agreed}") if _zero(left, right) else Proof("agrees", agreed)
+
+
+def _called(system: System, name: str) -> System:
+    (output,) = system.outputs
+    return system.renamed({output: name})
+
+
+def _zero(left: System, right: System) -> bool:
+    """Whether the normal form of the difference of the two values is 0."""
+    other = right.renamed({name: f"{name}_right" for name in right.defined})
+    both = System({**left.arrays, **other.arrays}, (*left.equations, *other.equations), (VALUE,), left.hidden | other.hidden)
+    array = both.arrays[VALUE]
+    outs = out_letters(array.rank)
+    try:
+        return vanishes(both, Access(VALUE, *outs) - Access(f"{VALUE}_right", *outs), array.axes(outs), facts=facts(both))
+    except NoNormalForm:
+        return False
