@@ -15,6 +15,8 @@ from sympy import Add, Expr, Integer, Mul, Pow, S, exp, log, tan
 
 from gradproof.numeric.contract import contract
 from gradproof.numeric.lower import Lowering, Part, Ranges
+from gradproof.numeric.scatter import add_at, find_lookups, find_overlaps, put_together
+from gradproof.numeric.terms import Terms, bound_of, narrow, put_in_place, sorted_terms
 from gradproof.symbolic.expr import (
     Access,
     Axis,

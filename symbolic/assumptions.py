@@ -5,7 +5,7 @@ A claim that is wrong in general is tried under each of them: "right if the rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +128,9 @@ def _rank(*ranks: int) -> Callable[[Array], bool]:
     return lambda array: array.rank in ranks
 
 
+SYMMETRIC = Assumption("{} is symmetric", _square, symmetric)
 ASSUMPTIONS: tuple[Assumption, ...] = (
-    Assumption("{} is symmetric", _square, symmetric),
+    SYMMETRIC,
     Assumption("the entries of {} sum to 1", _rank(1), _by_line(0, sum_to_one)),
     Assumption("the rows of {} sum to 1", _rank(2, 3, 4), _by_line(-1, sum_to_one)),
     Assumption("the columns of {} sum to 1", _rank(2), _by_line(0, sum_to_one)),
@@ -148,15 +149,6 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("the entries of {} are 0 or 1", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(value > 0))),
     Assumption("all entries of {} are 1", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(1))),
     Assumption("{} is 1", _rank(0), _each(lambda value: mpmath.mpf(1))),
-    Assumption("all entries of {} are 0", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(0))),
     Assumption("{} is 0", _rank(0), _each(lambda value: mpmath.mpf(0))),
+    Assumption("all entries of {} are 0", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(0))),
 )
-
-
-def assumptions(array: Array) -> Iterable[Assumption]:
-    """The assumptions that can be made of an array.
-
-    >>> [a.text.format("t") for a in assumptions(Array("t"))]
-    ['t is positive', 't is 1', 't is 0']
-    """
-    return (assumption for assumption in ASSUMPTIONS if assumption.fits(array))

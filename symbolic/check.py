@@ -138,7 +138,7 @@ def proof(question: Question) -> str | None:
     axes = system.arrays[question.right].axes(outs)
     difference = Access(question.right, *outs) - Access(question.claim, *outs)
     forward = question.derivation.forward
-    kept = question.forward - forward.hidden
+    kept = frozenset(forward.defined) - forward.hidden
     inputs = {key: value for key, value in facts(forward).items() if key[0] not in forward.defined}
     ways: tuple[tuple[frozenset[str], dict[str, Any], str], ...] = (
         (kept, {"facts": facts(forward)}, ""),
@@ -191,7 +191,7 @@ def hint(question: Question) -> str:
     times = factor(question.pair)
     if times is not None:
         return f"your formula is {times} times the right one"
-    assumption = under_assumption(question.pair)
+    assumption = under_assumption(question.pair, question.variables[0])
     return f"your formula is right if {assumption}" if assumption is not None else ""
 
 
@@ -222,7 +222,7 @@ def variants(question: Question) -> Iterator[tuple[str, Question]]:
     """The claim read in other ways, each with the note to give if that is right."""
     right, claim = question.shape(question.right), question.shape(question.claim)
     outs = out_letters(max(len(right), len(claim)))
-    makers: tuple[Callable[..., tuple[str, Expr] | None], ...] = (_other_layout, _transposed, _broadcast, _summed)
+    makers: tuple[Callable[..., tuple[str, Expr] | None], ...] = (_other_layout, _transposed, _squeezed, _broadcast, _summed)
     for maker in makers:
         made = maker(question, right, claim, outs)
         if made is not None:
@@ -281,6 +281,13 @@ def _summed(question: Question, right: Shape, claim: Shape, outs: Sequence[Expr]
     entry = Access(array.name, *(mapping.get(letter, letter) for letter in inner))
     axes = [(inner[k], 0, claim[k]) for k in gone]
     note = f"it is right after a sum over the axes {', '.join(map(str, gone))}, along which the variable is repeated"
-    if all(claim[k] == 1 for k in gone):
-        note = "its values are right; it has axes of size 1 too many"
     return note, sum_(entry, axes)
+
+
+def _squeezed(question: Question, right: Shape, claim: Shape, outs: Sequence[Expr]) -> tuple[str, Expr] | None:
+    """The claim without its axes of size 1."""
+    kept = [k for k, size in enumerate(claim) if size != 1]
+    if len(kept) == len(claim) or not _equal([claim[k] for k in kept], right):
+        return None
+    indices = [outs[kept.index(k)] if k in kept else 0 for k in range(len(claim))]
+    return "its values are right, but it has an axis of size 1 too many", Access(question.claim, *indices)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from typing import Any
+
 import mpmath
 from sympy import Expr, Symbol
 

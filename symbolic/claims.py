@@ -36,10 +36,10 @@ class Question:
     right: str
     claim: str
     what: str
+    variables: Sequence[str]
     layout: str
     swap: tuple[int, ...]
     derivation: Derivation
-    forward: frozenset[str]
 
     @property
     def pair(self) -> Pair:
@@ -101,9 +101,7 @@ def pose(
     if jacobian_wanted:
         lead = first if layout == "denominator" else rank - first
         swap = (*range(rank - lead, rank), *range(rank - lead)) if rank else ()
-    found = Question(
-        system, right, name, f"{what} by {', '.join(dict.fromkeys(variables))}", layout, swap, derivation, frozenset(forward.defined)
-    )
+    found = Question(system, right, name, f"{what} by {', '.join(variables)}", variables, layout, swap, derivation)
     return _in_numerator_layout(found) if layout == "numerator" and what == "gradient" and rank > 1 else found
 
 

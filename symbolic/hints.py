@@ -8,7 +8,7 @@ from typing import Any
 
 import mpmath
 
-from gradproof.symbolic.assumptions import Assumption, assumptions, symmetric
+from gradproof.symbolic.assumptions import ASSUMPTIONS, SYMMETRIC, Assumption
 from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.evaluate import Undefined
 from gradproof.symbolic.sampling import Draw, Pair, Sides, drawn, given, sides
@@ -22,23 +22,20 @@ def points(pair: Pair, count: int = POINTS) -> Iterator[Draw]:
         yield drawn(pair, small_sizes(pair.system, seed), seed, "small" if seed % 2 == 0 else "positive")
 
 
-def under_assumption(pair: Pair) -> str | None:
-    """The first assumption of the table under which the two sides agree and are not simply 0.
+def under_assumption(pair: Pair, variable: str) -> str | None:
+    """The first assumption of the table under which the two sides agree and are not simply 0: `A is symmetric`.
 
-    The sentence ends "… if": `A is symmetric`, `the rows of T sum to 1`.
+    That the variable itself is 0 is not of interest.
     """
-    for name in pair.inputs:
-        array = pair.system.arrays[name]
-        if array.below is not None or array.properties:
-            continue
-        for assumption in assumptions(array):
-            if _holds(pair, {name: assumption}):
+    free = [n for n in pair.inputs if pair.system.arrays[n].below is None and not pair.system.arrays[n].properties]
+    for assumption in ASSUMPTIONS:
+        for name in free:
+            zero = name == variable and assumption.text.endswith("0")
+            if not zero and assumption.fits(pair.system.arrays[name]) and _holds(pair, {name: assumption}):
                 return assumption.text.format(name)
-    square = [name for name in pair.inputs if any(a.impose is symmetric for a in assumptions(pair.system.arrays[name]))]
-    if len(square) > 1:
-        both = {name: a for name in square for a in assumptions(pair.system.arrays[name]) if a.impose is symmetric}
-        if _holds(pair, both):
-            return f"{' and '.join(square)} are symmetric"
+    square = [name for name in free if SYMMETRIC.fits(pair.system.arrays[name])]
+    if len(square) > 1 and _holds(pair, dict.fromkeys(square, SYMMETRIC)):
+        return f"{' and '.join(square)} are symmetric"
     return None
 
 
@@ -111,7 +108,7 @@ def _candidates(pair: Pair, env: Env) -> Iterator[tuple[str, Callable[[Env], Any
             for text, power in powers:
                 one = "1" if text.startswith("/") and sign != "2" else ""
                 yield sign + one + text, lambda env, name=name, power=power, c=c: _power(c, env[name], power)  # type: ignore[misc]
-            if sign == "" and name in map(str, pair.sizes):
+            if sign == "" and name in map(str, pair.system.sizes):
                 yield f"{n}/({n} − 1)", lambda env, name=name: env[name] / (env[name] - 1) if env[name] != 1 else mpmath.inf  # type: ignore[misc]
                 yield f"({n} − 1)/{n}", lambda env, name=name: (env[name] - 1) / env[name]  # type: ignore[misc]
         for name in env:

@@ -7,7 +7,7 @@ and numbers of very different sizes. Numbers are drawn as free fractions; declar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -46,8 +46,11 @@ class Pair:
         return tuple(name for name in needed.inputs if name in read)
 
     @cached_property
-    def sizes(self) -> tuple[Symbol, ...]:
-        return self.system.sizes
+    def scales(self) -> list[Fraction]:
+        """1 and the numbers that stand in the formulas: kinks lie near them."""
+        bodies = [e.body for e in self.system.needed((self.right, self.claim)).equations]
+        numbers = {abs(Fraction(int(n.p), int(n.q))) for body in bodies for n in body.atoms(Rational) if n != 0}
+        return sorted({Fraction(1), *numbers})
 
     @cached_property
     def ordered(self) -> bool:
@@ -96,14 +99,14 @@ def drawn(pair: Pair, sizes: Sizes, seed: int, kind: str = "small") -> Draw:
             top = int(array.below.xreplace(dict(sizes)))
             free[name] = {place: Fraction(rng.randrange(top)) for place in places}
         else:
-            free[name] = {place: _number(rng, kind) for place in places}
+            free[name] = {place: _number(rng, kind, pair.scales) for place in places}
     return Draw(sizes, free, digits=100 if "wide" in kind else 40)
 
 
-def _number(rng: random.Random, kind: str) -> Fraction:
+def _number(rng: random.Random, kind: str, scales: Sequence[Fraction]) -> Fraction:
     value = Fraction(rng.randrange(200, 1500), 1000)
     if "wide" in kind:
-        value *= Fraction(round(10 ** rng.uniform(0, 3.2)), 40)
+        value *= rng.choice(scales) * Fraction(round(10 ** rng.uniform(1, 4)), 300)
     return value if "positive" in kind else value * rng.choice((1, -1))
 
 
@@ -176,7 +179,7 @@ class Comparison:
     reason: str = ""
 
 
-KINDS = ("small", "small", "positive", "wide", "small", "wide positive", "wide", "positive")
+KINDS = ("small", "positive", "wide", "small", "wide positive", "wide", "small", "wide", "positive", "wide")
 
 
 def compared(pair: Pair, seed: int = 0, kinds: Iterable[str] = KINDS) -> Comparison:

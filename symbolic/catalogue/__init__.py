@@ -5,12 +5,13 @@
 """
 
 from gradproof.symbolic.catalogue import attention, losses, recurrent, transformer
-from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add, entries, get, known, remove
+from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
 
 __all__ = [
     "Claim",
     "Entry",
     "Identity",
+    "Moment",
     "add",
     "attention",
     "entries",

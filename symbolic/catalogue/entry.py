@@ -20,12 +20,16 @@ VERDICTS = (
 
 @dataclass(frozen=True)
 class Identity:
-    """Two expressions that are the same for all inputs; both over the same `shapes`."""
+    """Two expressions that are the same for all inputs; both over the same `shapes`.
+
+    Where a document states a false one, `expected` is "refuted".
+    """
 
     left: str
     right: str
     shapes: Mapping[str, str]
     says: str = ""
+    expected: str = "proved"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,17 @@ class Claim:
     says: str = ""
     cotangent: str | None = None
     layout: str = "denominator"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The expectation or variance (`kind`) of an expression, and the `value` that must be derived for it."""
+
+    kind: str
+    expression: str
+    shapes: Mapping[str, str]
+    value: str
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,7 @@ class Entry:
     mode: str = "adjoint"  # or "jacobian", "tangent", "propagation"
     identities: tuple[Identity, ...] = ()
     claims: tuple[Claim, ...] = ()
+    moments: tuple[Moment, ...] = ()
     evidence: str = ""
     assumptions: tuple[str, ...] = ()
     note: str = ""
@@ -98,7 +114,7 @@ def add(entry: Entry) -> Entry:
         raise GradproofError(f"{entry.id}: the verdict {entry.verdict!r} is not one of {', '.join(VERDICTS)}")
     if entry.id in _ENTRIES:
         raise GradproofError(f"there is an entry {entry.id} already")
-    if not (entry.expression or entry.identities or entry.claims or entry.evidence):
+    if not (entry.expression or entry.identities or entry.claims or entry.moments or entry.evidence):
         raise GradproofError(f"{entry.id} states nothing that can be shown: give an expression, an identity or evidence")
     _ENTRIES[entry.id] = entry
     return entry

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_most, holds, same
 from gradproof.symbolic.catalogue.losses import SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES
@@ -220,4 +221,76 @@ def perplexity() -> list[Evidence]:
     return [
         same("a uniform model over 4 words", uniform, 4.0),
         same("the inverse geometric mean of the probabilities", skewed, by_hand),
+    ]
+
+
+def sequences() -> list[Evidence]:
+    """Sequences counted one by one."""
+    return [
+        same(f"V = {v}, T = {t}", sum(1 for _ in itertools.product(range(v), repeat=t)), v**t, 0.0)
+        for v, t in ((2, 10), (3, 6), (7, 4), (1, 5))
+    ]
+
+
+def rank(matrix: Sequence[Sequence[Fraction]]) -> int:
+    """The rank of a matrix of fractions, by elimination.
+
+    >>> rank([[Fraction(1), Fraction(2)], [Fraction(2), Fraction(4)]])
+    1
+    """
+    rows = [list(row) for row in matrix]
+    found = 0
+    for column in range(len(rows[0])):
+        pivot = next((row for row in rows[found:] if row[column]), None)
+        if pivot is None:
+            continue
+        rows.remove(pivot)
+        rows.insert(found, pivot)
+        for row in rows[found + 1 :]:
+            factor = row[column] / pivot[column]
+            row[:] = [x - factor * y for x, y in zip(row, pivot, strict=True)]
+        found += 1
+    return found
+
+
+def tensor_rank() -> list[Evidence]:
+    """A random joint distribution of four words out of three: full rank, and exactly its product of conditionals."""
+    rng = random.Random(2)
+    words, weights = range(3), {s: Fraction(rng.randint(1, 50)) for s in itertools.product(range(3), repeat=4)}
+    total = sum(weights.values())
+    joint = {s: w / total for s, w in weights.items()}
+
+    def prefix(start: tuple[int, ...]) -> Fraction:
+        return sum((p for s, p in joint.items() if s[: len(start)] == start), Fraction(0))
+
+    def product(s: tuple[int, ...]) -> Fraction:
+        return math.prod((prefix(s[: t + 1]) / prefix(s[:t]) for t in range(4)), start=Fraction(1))
+
+    pairs = list(itertools.product(words, repeat=2))
+    unfolded = [[joint[a + b] for b in pairs] for a in pairs]
+    rebuilt = [[product(a + b) for b in pairs] for a in pairs]
+    return [
+        same("rank of the joint tensor, unfolded to 9 × 9", rank(unfolded), 9, 0.0),
+        same("rank of the product of its conditionals", rank(rebuilt), 9, 0.0),
+        holds("the product of conditionals is the joint tensor, in fractions", rebuilt == unfolded),
+    ]
+
+
+def intervention() -> list[Evidence]:
+    """do(w₂ = 1) and conditioning on w₂ = 1, by enumeration of three words out of three."""
+    model = random_model(3, 3)
+    joint = {s: probability(model, s) for s in itertools.product(range(3), repeat=3)}
+    observed = {s: p for s, p in joint.items() if s[1] == 1}
+    total = math.fsum(observed.values())
+    # the truncated factorisation: the factor of the second word is left out
+    forced = {s: p / model(s[:1])[1] for s, p in observed.items()}
+    past = model(())
+
+    def first(table: dict[tuple[int, ...], float], scale: float) -> Row:
+        return [math.fsum(p for s, p in table.items() if s[0] == a) / scale for a in range(3)]
+
+    return [
+        same("the truncated factorisation sums to 1", math.fsum(forced.values()), 1.0),
+        same("P(w₁ | do(w₂ = 1)) is P(w₁)", first(forced, 1.0), past),
+        apart("P(w₁ | w₂ = 1)", first(observed, total), past, 0.05),
     ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sympy import Add, Expr, cos, exp, oo, sin
+
 from gradproof.symbolic.catalogue.entry import Identity
 from gradproof.symbolic.checks import StepError, same_values
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access
+from gradproof.symbolic.expr import Access, rebuild
 from gradproof.symbolic.fold import facts
+from gradproof.symbolic.functions import where
 from gradproof.symbolic.language import build
 from gradproof.symbolic.normal_form import vanishes
 from gradproof.symbolic.polynomials import NoNormalForm
@@ -53,10 +56,41 @@ def _called(system: System, name: str) -> System:
 def _zero(left: System, right: System) -> bool:
     """Whether the normal form of the difference of the two values is 0."""
     other = right.renamed({name: f"{name}_right" for name in right.defined})
-    both = System({**left.arrays, **other.arrays}, (*left.equations, *other.equations), (VALUE,), left.hidden | other.hidden)
+    equations = [e.with_body(prepared(e.body)) for e in (*left.equations, *other.equations)]
+    both = System({**left.arrays, **other.arrays}, tuple(equations), (VALUE,), left.hidden | other.hidden)
     array = both.arrays[VALUE]
     outs = out_letters(array.rank)
     try:
         return vanishes(both, Access(VALUE, *outs) - Access(f"{VALUE}_right", *outs), array.axes(outs), facts=facts(both))
     except NoNormalForm:
         return False
+
+
+def prepared(expr: Expr) -> Expr:
+    """Sines and cosines of sums by the angle-addition formulas; exp of a masked score is 0 where it is forbidden.
+
+    >>> x, y = Access("x"), Access("y")
+    >>> prepared(sin(x + y))
+    sin(x)*cos(y) + sin(y)*cos(x)
+    """
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    expr = rebuild(expr, [prepared(arg) for arg in expr.args])
+    if isinstance(expr, (sin, cos)):
+        return angle(type(expr), expr.args[0].expand())
+    if isinstance(expr, exp) and isinstance(expr.args[0], where):
+        condition, allowed, forbidden = expr.args[0].args
+        return where(condition, exp(allowed), 0) if forbidden == -oo else expr
+    return expr
+
+
+def angle(function: type[sin] | type[cos], argument: Expr) -> Expr:
+    """sin(a + b) = sin a cos b + cos a sin b, cos(a + b) = cos a cos b − sin a sin b."""
+    if not isinstance(argument, Add):
+        return function(argument)
+    a, b = argument.as_two_terms()
+    sines = angle(sin, a), angle(sin, b)
+    cosines = angle(cos, a), angle(cos, b)
+    if function is sin:
+        return sines[0] * cosines[1] + cosines[0] * sines[1]
+    return cosines[0] * cosines[1] - sines[0] * sines[1]
