@@ -169,7 +169,8 @@ class AdjointCheck:
             base, direction = self.point(attempt), _random_direction(self.seed + attempt)
             try:
                 sides = _both_sides(base, [name], direction)
-                ahead, behind = (_contracted(point, self.output, self.cotangent) for point in sides)
+                points = (*sides, base)
+                ahead, behind, _ = (_contracted(point, self.output, self.cotangent) for point in points)
             except Undefined:
                 continue
             try:

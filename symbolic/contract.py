@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sympy import Add, Expr, Integer, Mul
 
+from gradproof.symbolic.calculus import solve_deltas
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, delta, letters, reduce_
 from gradproof.symbolic.nodes import (
     Big,
@@ -28,7 +29,7 @@ from gradproof.symbolic.nodes import (
     transposes,
 )
 from gradproof.symbolic.pieces import NoForm, diagonal_of, with_scalars
-from gradproof.symbolic.terms import hadamard
+from gradproof.symbolic.terms import hadamard, name_key
 
 if TYPE_CHECKING:
     from gradproof.symbolic.reading import MatrixReader
@@ -50,6 +51,10 @@ def opened(reader: MatrixReader, expr: Reduce) -> tuple[Expr, list[Axis]]:
 def contracted(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
     """The node of a sum whose free letters are `axes`."""
     body, bound = opened(reader, expr)
+    factors, left, solved = solve_deltas(Mul.make_args(body), bound, [(a, *reader.ranges[a]) for a in reader.ranges])
+    if solved:
+        body = reduce_("sum", Mul(*factors), left)
+        return reader.broadcast(body, axes)
     if not axes and len(bound) == 1 and (found := _trace(reader, body, bound[0][0])) is not None:
         return found
     return _sum(reader, body, bound, axes)
@@ -89,7 +94,7 @@ def _trace(reader: MatrixReader, body: Expr, letter: Index) -> Node | None:
         terms.append(turned)
     if not any(accesses(term) for term in terms):
         return None
-    return Call("tr", (reader.oriented(Add(*terms), (letter, other)),))
+    return trace(reader.oriented(Add(*terms), (letter, other)))
 
 
 def _linear(term: Expr, letter: Index) -> bool:
@@ -161,7 +166,8 @@ def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: Parts) -> tu
     if not (isinstance(expr, Reduce) and expr.op == "sum") or len(axes) > 1:
         return None, divisors
     sizes = [hi - lo for _, lo, hi in expr.axes]
-    if len(sizes) > 2 - len(axes) or any(size not in divisors for size in sizes) or len(set(sizes)) < len(sizes):
+    powers = Mul(*divisors).as_powers_dict()
+    if len(sizes) > 2 - len(axes) or any(powers.get(size, 0) < sizes.count(size) for size in sizes):
         return None, divisors
     body, bound = opened(reader, expr)
     own = tuple(letter for letter, _, _ in bound)
@@ -169,10 +175,8 @@ def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: Parts) -> tu
     everything = {*own, *axes}
     if reader.must_fix(body) & everything or any(reader.free(f) != everything for f in factors):
         return None, divisors
-    left = list(divisors)
-    for size in sizes:
-        left.remove(size)
-    return _reduced("mean", reader, body, own, axes), tuple(left)
+    left = Mul(*divisors) / Mul(*sizes)
+    return _reduced("mean", reader, body, own, axes), Mul.make_args(left) if left != 1 else ()
 
 
 def _reduced(op: str, reader: MatrixReader, body: Expr, own: Axes, axes: Axes) -> Node:
@@ -278,7 +282,7 @@ class Graph:
         other = [edge(b, a) for edge in edges]
         choices = [_double(whole), _double(other)]
         if len(edges) == 2 and whole[0] != whole[1]:
-            choices += [Call("tr", (times([x, y]),)) for x, y in ((whole[0], other[1]), (other[0], whole[1]))]
+            choices += [trace(times([x, y])) for x, y in ((whole[0], other[1]), (other[0], whole[1]))]
         self.scalars.append(min(choices, key=transposes))
         self.bound.clear()
         return True
@@ -308,6 +312,14 @@ def fewest_transposes(edges: list[Edge], a: Index, b: Index) -> Node:
         other = transpose(hadamard([edge(b, a) for edge in edges]))
         return min(found, other, key=transposes)
     return found
+
+
+def trace(node: Node) -> Node:
+    """tr(ABC), turned round so that the first name in the alphabet leads."""
+    if isinstance(node, Times) and all(factor.rank == 2 for factor in node.factors):
+        turns = [node.factors[k:] + node.factors[:k] for k in range(len(node.factors))]
+        node = times(min(turns, key=lambda turn: [name_key(factor) for factor in turn]))
+    return Call("tr", (node,))
 
 
 def total(vectors: list[Node]) -> Node:

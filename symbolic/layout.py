@@ -13,6 +13,7 @@ from sympy.core.numbers import Infinity, NegativeInfinity
 
 from gradproof.symbolic.expr import Access, Index
 from gradproof.symbolic.nodes import (
+    ONE,
     Big,
     Call,
     Delta,
@@ -35,6 +36,7 @@ from gradproof.symbolic.nodes import (
     Unit,
 )
 from gradproof.symbolic.system import System
+from gradproof.symbolic.terms import decimal, name_key
 
 SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)
 Piece = tuple[str, int]  # text, and how tightly its loosest part binds
@@ -182,7 +184,7 @@ class Printer:
 
     def on_power(self, node: Power) -> Piece:
         base, exponent = node.base, node.exponent
-        if exponent == Number(S.Half) and base.rank < 2:
+        if exponent == Number(S.Half):
             text, level = self.piece(base)
             return self.root(text, level == ATOM), POWER
         if isinstance(base, Norm):
@@ -232,8 +234,8 @@ class Printer:
         if isinstance(left, Number) and isinstance(right, Number):
             return self.related(op, left.value, right.value)
         letter = [isinstance(side, Number) and isinstance(side.value, Index) for side in (left, right)]
-        longer = op in ("==", "!=") and len(str(left)) > len(str(right))
-        if letter[1] or (not letter[0] and (isinstance(left, Number) or longer)):
+        after = not isinstance(right, Number) and name_key(right) < name_key(left)
+        if letter[1] or (not letter[0] and (isinstance(left, Number) or after)):
             op, left, right = REVERSED[op], right, left
         return self.relation(op, self.write(left), self.write(right))
 
@@ -319,7 +321,7 @@ class Printer:
 
     def rational(self, expr: Rational) -> Piece:
         sign = self.minus if expr < 0 else ""
-        decimal = _decimal(abs(expr))
+        decimal = decimal(abs(expr))
         if decimal:
             mantissa, _, power = decimal.partition("e")
             if not power:
@@ -359,6 +361,12 @@ class Printer:
         return self.factors(top)
 
     def factors(self, factors: Sequence[Expr]) -> Piece:
+        roots = [f.base for f in factors if isinstance(f, Pow) and f.exp == S.Half and f.is_number]
+        if len(roots) > 1:  # √2 √π = √(2π)
+            inside = self.beside([self.expr(base)[0] for base in roots], [Number(base) for base in roots])
+            others = [factor for factor in factors if not (isinstance(factor, Pow) and factor.base in roots)]
+            root = self.root(inside, False)
+            return (self.beside([root, self.factors(others)[0]], [ONE, ONE]), PRODUCT) if others else (root, POWER)
         if not factors:
             return "1", ATOM
         if len(factors) == 1:
@@ -390,24 +398,6 @@ def is_root(node: Node) -> bool:
 def _is_negative(term: Expr) -> bool:
     number = term.as_coeff_Mul()[0]
     return bool(number.is_negative)
-
-
-def _decimal(value: Rational) -> str:
-    """A number that was written with decimals: 0.044715, 1e-5; '' for a true fraction."""
-    two, five, rest = 0, 0, int(value.q)
-    while rest % 2 == 0:
-        rest, two = rest // 2, two + 1
-    while rest % 5 == 0:
-        rest, five = rest // 5, five + 1
-    if rest != 1 or (five == 0 and value.q <= 64):
-        return ""
-    places = max(two, five)
-    digits = str(int(value * 10**places))
-    if len(digits) + 3 < places or (len(digits) == 1 and places > 3):
-        mantissa = digits[0] + ("." + digits[1:].rstrip("0") if digits[1:].rstrip("0") else "")
-        return f"{mantissa}e{len(digits) - 1 - places}"
-    padded = digits.rjust(places + 1, "0")
-    return f"{padded[:-places]}.{padded[-places:]}"
 
 
 REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

@@ -107,7 +107,7 @@ class Side:
 
 def with_scalars(scalars: list[Node], below: list[Node], core: Node | None) -> Node:
     """Numbers in front; a mean, a sum or a dot product behind a plain vector: x̂ mean(u ⊙ x̂), p (pᵀu)."""
-    if core is not None and isinstance(core, Name):
+    if isinstance(core, Name) and core.rank == 1:
         late = [node for node in scalars if isinstance(node, Times) or getattr(node, "function", "") in ("mean", "sum")]
         if late:
             scalars = [node for node in scalars if node not in late]

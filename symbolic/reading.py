@@ -22,6 +22,7 @@ from gradproof.symbolic.nodes import (
     Identity,
     Name,
     Node,
+    Norm,
     Number,
     Ones,
     Pattern,
@@ -204,7 +205,10 @@ class MatrixReader:
         base, exponent = base_and_power(expr)
         if exponent.is_Rational and exponent < 0:
             return self.product(expr, axes)
-        return Power(self.broadcast(base, axes), self.broadcast(exponent, axes))
+        node = self.broadcast(base, axes)
+        if isinstance(node, Power) and isinstance(node.base, Norm) and exponent == S.Half:
+            return node.base  # √‖x‖²
+        return Power(node, self.broadcast(exponent, axes))
 
     # --- sums
 

@@ -103,7 +103,7 @@ class Terms:
         Term(sign=-1, top=3, bottom=2, factors=(a,), divisors=(b,))
         """
         number, rest = self.primitive(expr)
-        top, bottom = Integer(abs(number.p)), Integer(number.q)
+        top, bottom = (abs(number), S.One) if decimal(abs(number)) else (Integer(abs(number.p)), Integer(number.q))
         factors, divisors = [], []
         for factor in Mul.make_args(rest):
             base, power = base_and_power(factor)
@@ -150,7 +150,8 @@ class Terms:
             number, rest = self.primitive(term)
             others = [where[other] for other in terms if other is not term]
             late = bool(others) and where[term] > min(others)
-            return number.p < 0, self._kind(rest, late), len(accesses(rest)), where[term]
+            kind = self._kind(rest, late) if names(rest) else 0 if number.is_Integer else 4
+            return number.p < 0, kind, len(accesses(rest)), where[term]
 
         return sorted(((key(term), term) for term in terms), key=lambda pair: (pair[0], str(pair[1])))
 
@@ -159,10 +160,7 @@ class Terms:
         return min((place for name in names(term) if (place := self.position(name)) >= 0), default=-1)
 
     def _kind(self, rest: Expr, late: bool) -> int:
-        """0: 1 + …, 1: a name, 2: anything computed, 3: … + b, 4: … + ε."""
-        if not names(rest):
-            whole = not isinstance(rest, Rational) or rest.is_Integer
-            return 0 if whole else 4
+        """1: a name, 2: anything computed, 3: … + b, 4: … + ε; numbers have 0."""
         if isinstance(rest, Access):
             given = rest.name not in self.system.defined
             return 4 if given and not rest.indices else 3 if given and late else 1
@@ -178,6 +176,28 @@ def _over_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
             if whole % base == 0:
                 return top / factor, whole / base * rest * factor
     return top, bottom
+
+
+def decimal(value: Rational) -> str:
+    """A number that was written with decimals; '' for a true fraction.
+
+    >>> decimal(Rational("0.044715")), decimal(Rational("1e-5")), decimal(Rational(3, 8))
+    ('0.044715', '1e-5', '')
+    """
+    two, five, rest = 0, 0, int(value.q)
+    while rest % 2 == 0:
+        rest, two = rest // 2, two + 1
+    while rest % 5 == 0:
+        rest, five = rest // 5, five + 1
+    if rest != 1 or value.q <= 100:
+        return ""
+    places = max(two, five)
+    digits = str(int(value * 10**places))
+    if len(digits) + 3 < places or (len(digits) == 1 and places > 3):
+        mantissa = digits[0] + ("." + digits[1:].rstrip("0") if digits[1:].rstrip("0") else "")
+        return f"{mantissa}e{len(digits) - 1 - places}"
+    padded = digits.rjust(places + 1, "0")
+    return f"{padded[:-places]}.{padded[-places:]}"
 
 
 def name_key(node: Node) -> tuple[int, str, str]:

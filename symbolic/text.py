@@ -17,7 +17,7 @@ from gradproof.symbolic.system import Array, Equation, System
 
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan"}
+FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan", "maximum": "max"}
 RELATIONS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
 BIG = {"sum": "Σ", "prod": "∏", "max": "max"}
 # One letter with its marks and its raised or lowered signs, and no further letter, so that no neighbour runs into it.

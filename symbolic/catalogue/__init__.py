@@ -4,7 +4,7 @@
 'proved'
 """
 
-from gradproof.symbolic.catalogue import attention, losses, recurrent, transformer
+from gradproof.symbolic.catalogue import attention, language_models, losses, recurrent, transformer
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "entries",
     "get",
     "known",
+    "language_models",
     "losses",
     "recurrent",
     "remove",
