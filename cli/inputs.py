@@ -22,6 +22,7 @@ class Formula:
 
 def formula(text: str, declarations: Sequence[str], syntax: str = "numpy") -> Formula:
     """Read ID or EXPR NAME:SIZES …; an identifier takes no declarations."""
+    text = text.strip()
     if known(text):
         if declarations:
             raise click.UsageError(f"{text} is documented with its arrays; it takes no NAME:SIZES")

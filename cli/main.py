@@ -6,6 +6,7 @@ Commands are imported when they are called, so that `gradproof --help` answers a
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from typing import Any
 
@@ -77,10 +78,16 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+def _protected(argument: str) -> str:
+    """An expression that starts with a minus sign is no option: a space in front tells them apart."""
+    is_option = re.fullmatch(r"-[a-zA-Z]|--[a-z][a-z-]*(=.*)?", argument, re.DOTALL)
+    return f" {argument}" if argument.startswith("-") and not is_option else argument
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; errors of the input are one message on stderr."""
     try:
-        result: Any = group.main(args=arguments, prog_name="gradproof", standalone_mode=False)
+        result: Any = group.main(args=[_protected(argument) for argument in arguments], prog_name="gradproof", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)

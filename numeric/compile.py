@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import linecache
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ from gradproof.numeric.lower import Lowering
 from gradproof.numeric.nodes import identifier
 from gradproof.numeric.numpy_printer import NumpyPrinter
 from gradproof.numeric.schedule import Entry, Schedule
+from gradproof.numeric.source import complete, documented, guarded, header, namespace, read_sizes
 from gradproof.numeric.stable import stabilise
 from gradproof.numeric.statements import lower_system
 from gradproof.symbolic.expr import Access, names
@@ -172,20 +172,20 @@ class Builder:
 
     def build(self, name: str) -> Compiled:
         symbols = [Symbol(identifier(argument)) for argument in self.arguments.names]
-        entries = [*self.printer.read_sizes(self.arguments, self.used_sizes()), *self.entries]
+        entries = [*read_sizes(self.printer, self.arguments, self.used_sizes()), *self.entries]
         function = sympy.lambdify(
             symbols,
             sympy.Tuple(*(Access(name) for name in self.result.names)),
-            modules=[self.printer.namespace()],
+            modules=[namespace(self.printer)],
             printer=self.printer,
             cse=lambda outputs: (entries, self.result),
         )
         text = "".join(linecache.getlines(function.__code__.co_filename))
         body = text.partition(":\n")[2]
-        head = f"def {name}({', '.join(map(str, symbols))}):\n"
-        source = self.printer.complete(head, self.docstring(), body)
-        function.__name__, function.__doc__ = name, self.docstring()
-        return Compiled(name, source, self.printer.guarded(function), self.arguments, self.result.variables)
+        docstring = self.docstring()
+        source = complete(self.printer, header(name, [str(symbol) for symbol in symbols]), docstring, body)
+        function.__name__, function.__doc__ = name, docstring.strip().strip('"')
+        return Compiled(name, source, guarded(self.printer, function), self.arguments, self.result.variables)
 
     def docstring(self) -> str:
         """What the function computes, and the shapes of its arguments."""
@@ -193,6 +193,5 @@ class Builder:
         what = ", ".join(self.result.names)
         if self.result.variables is not None:
             what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
-        shapes = [f"{a.name}: {' × '.join(map(self.printer.number, a.shape)) or 'a number'}" for a in self.arguments.arrays]
-        lines = textwrap.wrap(",  ".join(shapes), 96)
-        return "\n    ".join([*textwrap.wrap(f"{what}.", 96), "", *lines, ""]).replace("\n    \n", "\n\n")
+        shapes = [f"{a.name} ({', '.join(map(self.printer.number, a.shape))})" for a in self.arguments.arrays]
+        return documented(f"{what}.", shapes)

@@ -248,6 +248,8 @@ class Graph:
     def reshape(self, node: Node, shape: Sequence[Expr]) -> Node:
         if tuple(shape) == node.shape:
             return node
+        if node.op == "reshape":
+            return self.reshape(node.args[0], shape)
         return self.make("reshape", [node], (), shape, node.kind)
 
     def broadcast(self, node: Node, shape: Sequence[Expr]) -> Node:

@@ -7,21 +7,16 @@ their printed form is the right side of an assignment followed by further lines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import sympy
-from sympy import Expr, Integer, Max, Min, Mul, Pow, Rational, Symbol
+from sympy import Expr, Mul, Rational
 
-from gradproof.numeric.nodes import Cut, Node, Place, identifier
-from gradproof.numeric.statements import Fill, Lines, Loop, Store, Target
+from gradproof.numeric.nodes import Node
+from gradproof.numeric.number_printer import ADD, ATOM, COMPARE, MUL, POSTFIX, POWER, UNARY
+from gradproof.numeric.statement_printer import REDUCTIONS, StatementPrinter
 from gradproof.symbolic.functions import ELEMENTWISE
 
-if TYPE_CHECKING:
-    from gradproof.numeric.arguments import Arguments
-
-COMPARE, ADD, MUL, UNARY, POWER, POSTFIX, ATOM = range(7)  # how tightly a printed form binds
 INDENT = "    "
 
 TABLE = {
@@ -88,7 +83,7 @@ IMPORTS = {
 }
 
 
-class NumpyPrinter:
+class NumpyPrinter(StatementPrinter):
     """Prints nodes, given the names of some of them.
 
     >>> from gradproof.numeric.nodes import Graph
@@ -104,149 +99,12 @@ class NumpyPrinter:
     imports: Mapping[str, str] = IMPORTS
     decorator: str = '@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # np.where computes both branches'
 
-    def __init__(self, names: dict[Node, str], like: Mapping[tuple[Expr, ...], str] | None = None, dtype: str = "") -> None:
-        self.names = names
-        self.like = dict(like or {})  # an input of each shape, for zeros_like
-        self.risky = False  # whether a line computes something undefined that `where` throws away
-        self.dtype = dtype  # where results take their type of number from, such as X.dtype
+    def decorated(self) -> bool:
+        return self.risky
 
-    # ----------------------------------------------------------------------------------- what sympy.lambdify asks for
-
-    def doprint(self, item: Any) -> str:
-        if isinstance(item, Target):
-            return f"{item.comment}{item.name}"
-        if isinstance(item, Symbol):
-            return str(item.name)
-        if isinstance(item, Lines):
-            return self.lines(item)
-        return self.expression(item) if isinstance(item, Node) else str(item)
-
-    def lines(self, item: Lines) -> str:
-        """The right side of an assignment and the lines that follow it."""
-        text, rest = self.assigned(item.target, item.first)
-        for statement in item.rest:
-            rest += self.statement(statement)
-        return f"\n{INDENT}".join([text, *rest])
-
-    def statement(self, item: Store | Loop | Fill) -> list[str]:
-        if isinstance(item, Loop):
-            order = f"range({self.bounds(item.start, item.stop)})"
-            head = f"for {item.letter} in {f'reversed({order})' if item.down else order}:"
-            return [head, *(INDENT + line for part in item.body for line in self.statement(part))]
-        if isinstance(item, Fill):
-            return [f"{item.name} = {self.allocate('empty', item.shape)}"]
-        target = f"{item.name}{self.subscript(item.places, item.shape)}" if item.places else item.name
-        text, rest = self.assigned(target, item.node)
-        return [f"{target} = {text}", *rest]
-
-    def bounds(self, start: Expr, stop: Expr) -> str:
-        return self.number(stop) if start == 0 else f"{self.number(start)}, {self.number(stop)}"
-
-    def assigned(self, target: str, node: Node | Fill) -> tuple[str, list[str]]:
-        """What stands behind `target =`, and the lines that complete it."""
-        if isinstance(node, Fill):
-            return self.allocate("empty", node.shape), []
-        if node in self.names and self.names[node] != target:
-            return self.names[node], []
-        if node.op == "broadcast":
-            return self.full(node), []
-        terms = node.args if node.op == "add" else (node,)
-        later = [term for term in terms if term.op in STATEMENTS and (term is node or term not in self.names)]
-        if node.op == "place" and len(terms) == 1 and self.paddable(node):
-            later = []
-        if not later:
-            return self._node(node)[0], []
-        first = [term for term in terms if term not in later]
-        if not first:
-            text = self.allocate("zeros", node.shape)
-        elif len(first) == 1:
-            text = self.expression(first[0])
-            text = self.form("copy", text) if first[0] in self.names or first[0].op in VIEWS else text
-        else:
-            text = self.sum_of(first)
-        lines = [self.put(target, term, "=" if term is node else "+=") for term in later]
-        return text, lines
-
-    def overlap(self, target: str, term: Node) -> str:
-        """Add blocks, one column after another."""
-        columns, steps = term.data
-        values = self.expression(term.args[0], POSTFIX)
-        counts = term.args[0].shape
-        marks = []
-        for step in steps:
-            if step is None:
-                marks.append(":")
-                continue
-            axis, count, width = step
-            start = columns[axis]
-            stop = (start + width * (count - 1) + 1).expand()
-            marks.append(f"{start}:{self.number(stop)}" + (f":{self.number(width)}" if width != 1 else ""))
-        while marks[-1] == ":":
-            marks.pop()
-        lines = [f"{INDENT * k}for {column} in range({self.number(counts[k])}):" for k, column in enumerate(columns)]
-        inside = ", ".join(map(str, columns))
-        lines.append(f"{INDENT * len(columns)}{target}[{', '.join(marks)}] += {values}[{inside}]")
-        return f"\n{INDENT}".join(lines)
-
-    def put(self, target: str, term: Node, sign: str) -> str:
-        if term.op == "place":
-            return f"{target}{self.subscript(term.data, term.shape)} {sign} {self.expression(term.args[0])}"
-        if term.op == "overlap":
-            return self.overlap(target, term)
-        values, *places = map(self.expression, term.args)
-        inside = places[0] if len(places) == 1 else f"({', '.join(places)})"
-        return self.table["scatter"].format(target=target, places=inside, values=values)
-
-    # -------------------------------------------------------------------------------------------- the whole function
-
-    def read_sizes(self, arguments: Arguments, used: Sequence[Symbol]) -> list[tuple[Target, str]]:
-        """The lines that read sizes off the arrays."""
-        found: list[tuple[Target, str]] = []
-        for array in arguments.arrays:
-            name = identifier(array.name)
-            mine = {r.axis: r.size for r in arguments.readings.values() if r.array == array.name and r.size in used}
-            plain = {axis: size for axis, size in mine.items() if array.shape[axis] == size}
-            if array.rank == 1 and plain:
-                found.append((Target(plain[0].name), f"len({name})"))
-            elif len(plain) == 1:
-                ((axis, size),) = plain.items()
-                found.append((Target(size.name), f"{name}.shape[{axis}]"))
-            elif plain:
-                names = [plain[axis].name if axis in plain else "_" for axis in range(array.rank)]
-                found.append((Target(", ".join(names)), f"{name}.shape"))
-        for reading in arguments.readings.values():
-            if reading.size in used and (reading.slope != 1 or reading.rest != 0):
-                text = f"{identifier(reading.array)}.shape[{reading.axis}]"
-                text += "".join(f" {'-' if sign else '+'} {part}" for sign, part in self.size_terms(-reading.rest))
-                found.append((Target(reading.size.name), text if reading.slope == 1 else f"({text}) // {reading.slope}"))
-        return found
-
-    def size_terms(self, value: Expr) -> list[tuple[bool, str]]:
-        terms = sorted(sympy.Add.make_args(value), key=lambda t: (t.is_number, str(t)))
-        signs = [term.could_extract_minus_sign() for term in terms]
-        return [(s, self.bracketed(-t if s else t, MUL)) for s, t in zip(signs, terms, strict=True) if t != 0]
-
-    def namespace(self) -> dict[str, Any]:
-        """What the lines of a function may call."""
-        found: dict[str, Any] = {}
-        exec("\n".join([*self.imports.values(), *self.helpers.values()]), found)
-        return found
-
-    def complete(self, head: str, docstring: str, body: str) -> str:
-        """A file that stands alone: imports, helpers, the function."""
-        helpers = [text for mark, text in self.helpers.items() if re.search(rf"(?<![\w.]){re.escape(mark)}", body)]
-        decorator = f"{self.decorator}\n" if self.risky and self.decorator else ""
-        whole = "\n\n".join([*helpers, f'{decorator}{head}    """{docstring}"""\n{body}'])
-        imports = [line for mark, line in self.imports.items() if re.search(rf"(?<![\w.]){re.escape(mark)}", whole)]
-        imports += [] if "import numpy as np" in imports or "np." not in decorator else ["import numpy as np"]
-        return "\n".join(imports) + ("\n\n\n" if imports else "") + whole
-
-    def guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function as it runs here: quiet about what `where` throws away."""
+    def decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import numpy as np
 
-        if not self.risky:
-            return function
         return np.errstate(divide="ignore", over="ignore", invalid="ignore")(function)
 
     # ---------------------------------------------------------------------------------------------------- expressions
@@ -258,6 +116,9 @@ class NumpyPrinter:
         text, own = self._node(node)
         return f"({text})" if own < level else text
 
+    def unnamed(self, node: Node) -> str:
+        return self._node(node)[0]
+
     def _node(self, node: Node) -> tuple[str, int]:
         method = getattr(self, f"print_{node.op}", None)
         if method is not None:
@@ -265,9 +126,6 @@ class NumpyPrinter:
         if node.op in self.table:
             return self.form(node.op, *map(self.expression, node.args)), POSTFIX
         raise NotImplementedError(node.op)
-
-    def form(self, key: str, *args: str, **options: str) -> str:
-        return self.table[key].format(*args, **options)
 
     def print_array(self, node: Node) -> tuple[str, int]:
         return node.data[0], ATOM
@@ -354,11 +212,6 @@ class NumpyPrinter:
         first = [self.expression(arg, UNARY if numbers or k else MUL) for k, arg in enumerate(arrays)]
         return " * ".join([*numbers, *first])
 
-    def divided(self, text: str, bottom: Sequence[str]) -> str:
-        if not bottom:
-            return text
-        return f"{text} / {bottom[0]}" if len(bottom) == 1 else f"{text} / ({' * '.join(bottom)})"
-
     def is_inverse(self, node: Node) -> bool:
         return (
             node not in self.names
@@ -442,20 +295,6 @@ class NumpyPrinter:
         (arg,) = node.args
         return self.expression(arg, POSTFIX) + self.subscript(node.data, arg.shape), POSTFIX
 
-    def subscript(self, places: Sequence[Place], shape: Sequence[Expr]) -> str:
-        marks = [self.mark(place, size) for place, size in zip(places, shape, strict=True)]
-        while len(marks) > 1 and marks[-1] == ":":
-            marks.pop()
-        return f"[{', '.join(marks)}]"
-
-    def mark(self, place: Place, size: Expr) -> str:
-        if not isinstance(place, Cut):
-            return self.number((place - size).expand() if (place - size).expand() == -1 else place)
-        start = "" if place.start == 0 else self.number(place.start)
-        behind = (place.stop - size).expand()
-        stop = "" if behind == 0 else self.number(behind if behind.is_Integer and behind < 0 else place.stop)
-        return f"{start}:{stop}" + (f":{self.number(sympy.sympify(place.step))}" if place.step != 1 else "")
-
     def print_flip(self, node: Node) -> tuple[str, int]:
         text = self.expression(node.args[0], POSTFIX)
         return f"{text}[{':, ' * node.data[0]}::-1]", POSTFIX
@@ -492,18 +331,6 @@ class NumpyPrinter:
     def print_broadcast(self, node: Node) -> tuple[str, int]:
         return self.form("broadcast", self.expression(node.args[0]), shape=self.shape(node.shape)), POSTFIX
 
-    def full(self, node: Node) -> str:
-        """An array of its own that holds one value along some axes."""
-        text = self.expression(node.args[0])
-        if node.args[0].op != "scalar":
-            return self.form("full", text, shape=self.shape(node.shape))
-        if node.shape in self.like:
-            return self.form("full_like", text, like=self.like[node.shape])
-        return self.form("full_number", text, shape=self.shape(node.shape), dtype=self.typed() or ", float")
-
-    def paddable(self, node: Node) -> bool:
-        return all(isinstance(place, Cut) and place.step == 1 for place in node.data)
-
     def print_place(self, node: Node) -> tuple[str, int]:
         pads = []
         for place, size in zip(node.data, node.shape, strict=True):
@@ -513,93 +340,6 @@ class NumpyPrinter:
     def padded(self, text: str, pads: Sequence[str]) -> str:
         return f"np.pad({text}, {pads[0] if len(pads) == 1 else '(' + ', '.join(pads) + ')'})"
 
-    # -------------------------------------------------------------------------------------------------- new arrays
-
-    def typed(self) -> str:
-        return f", dtype={self.dtype}" if self.dtype else ""
-
-    def allocate(self, kind: str, shape: Sequence[Expr]) -> str:
-        if tuple(shape) in self.like:
-            return self.form(f"{kind}_like", like=self.like[tuple(shape)])
-        return self.form(kind, shape=self.shape(shape), dtype=self.typed())
-
-    def shape(self, sizes: Sequence[Expr]) -> str:
-        if len(sizes) == 1:
-            return self.number(sizes[0])
-        return f"({', '.join(map(self.number, sizes))})"
-
-    # ----------------------------------------------------------------------------------------------- numbers and sizes
-
-    def number(self, value: Expr) -> str:
-        return self.numbered(value)[0]
-
-    def bracketed(self, value: Expr, level: int) -> str:
-        text, own = self.numbered(value)
-        return f"({text})" if own < level else text
-
-    def numbered(self, value: Expr) -> tuple[str, int]:
-        """A number or an expression in sizes, as plain Python (a Python float does not widen a float32 array)."""
-        if isinstance(value, (Integer, Symbol)):
-            return str(value), ATOM if not str(value).startswith("-") else UNARY
-        if value in CONSTANTS:
-            return CONSTANTS[value].format(inf=self.table["inf"]), ATOM if value is not -sympy.oo else UNARY
-        if isinstance(value, sympy.Add):
-            terms = sorted(value.args, key=lambda t: (t.could_extract_minus_sign(), t.is_number, str(t)))
-            signs = [term.could_extract_minus_sign() for term in terms]
-            texts = [self.bracketed(-t if s else t, MUL) for t, s in zip(terms, signs, strict=True)]
-            text = ("-" if signs[0] else "") + texts[0]
-            return text + "".join(f" {'-' if s else '+'} {t}" for t, s in zip(texts[1:], signs[1:], strict=True)), ADD
-        if isinstance(value, (Mul, Rational)) or (isinstance(value, Pow) and value.exp.is_number and value.exp < 0):
-            negative = value.could_extract_minus_sign()
-            top, bottom = self.fraction(-value if negative else value)
-            text = self.divided(" * ".join(top) or "1", bottom)
-            return (f"-{text}" if negative else text), MUL if len(top) + len(bottom) > 1 or bottom else ATOM
-        if isinstance(value, Pow):
-            if value.exp == Rational(1, 2):
-                return f"math.sqrt({self.number(value.base)})", POSTFIX
-            return f"{self.bracketed(value.base, POSTFIX)} ** {self.bracketed(value.exp, POSTFIX)}", POWER
-        if isinstance(value, (Max, Min)):
-            name = "max" if isinstance(value, Max) else "min"
-            return f"{name}({', '.join(map(self.number, sorted(value.args, key=str)))})", POSTFIX
-        if isinstance(value, sympy.Float):
-            return repr(float(value)), ATOM
-        name = {"atan": "atan", "absolute": "abs"}.get(type(value).__name__, type(value).__name__)
-        prefix = "" if name == "abs" else "math."
-        return f"{prefix}{name}({', '.join(map(self.number, value.args))})", POSTFIX
-
-    def fraction(self, value: Expr) -> tuple[list[str], list[str]]:
-        """The factors above and below the line of a positive scalar."""
-        top: list[str] = []
-        bottom: list[str] = []
-        for factor in Mul.make_args(value):
-            if isinstance(factor, Rational):
-                if (decimal := short_decimal(factor)) is not None:
-                    top.append(decimal)
-                    continue
-                top += [str(factor.p)] if factor.p != 1 else []
-                bottom += [str(factor.q)] if factor.q != 1 else []
-            elif isinstance(factor, Pow) and factor.exp.is_number and factor.exp < 0:
-                bottom.append(self.bracketed(factor.base ** (-factor.exp), UNARY))
-            else:
-                top.append(self.bracketed(factor, UNARY))
-        return top, bottom
-
-
-def short_decimal(value: Rational) -> str | None:
-    """A fraction that was most likely written as a decimal number: 0.044715, but not 3/2 or 1/3.
-
-    >>> short_decimal(Rational(44715, 1000000)), short_decimal(Rational(1, 2))
-    ('0.044715', None)
-    """
-    rest = value.q
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if value.q < 10 or rest != 1 or value.q & (value.q - 1) == 0:
-        return None
-    text = repr(float(value))
-    return text if Rational(text) == value else None
-
 
 def extent(node: Node) -> int:
     """The number of axes along which a node is longer than 1."""
@@ -607,7 +347,3 @@ def extent(node: Node) -> int:
 
 
 MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!="}
-CONSTANTS = {sympy.pi: "math.pi", sympy.E: "math.e", sympy.oo: "{inf}", -sympy.oo: "-{inf}"}
-REDUCTIONS = frozenset({"sum", "max", "prod", "mean"})
-STATEMENTS = frozenset({"place", "scatter", "overlap"})
-VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})

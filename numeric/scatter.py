@@ -160,11 +160,11 @@ def _joined(low: Lowering, overlap: Overlap, part: Part, extent: dict[Index, Exp
 def _added(
     low: Lowering, overlaps: Sequence[Overlap], terms: Terms, part: Part, ranges: Ranges, extent: dict[Index, Expr]
 ) -> Part:
-    columns = [overlap.column for overlap in overlaps]
     rows = {overlap.row: overlap for overlap in overlaps}
-    rest = [x for x in part.letters if x not in columns]
-    rest = [*(x for x in rows if x not in rest), *rest]
-    values = _with(low, part, [*columns, *rest], extent)
+    needed = [x for overlap in overlaps for x in (overlap.column, overlap.row)]
+    values = _with(low, part, [*(x for x in needed if x not in part.letters), *part.letters], extent)
+    columns = {overlap.column: values.letters.index(overlap.column) for overlap in overlaps}
+    rest = [x for x in values.letters if x not in columns]
     shape, steps, crop = [], [], []
     for letter in rest:
         if letter not in rows:
@@ -177,9 +177,9 @@ def _added(
         lo, hi = ranges[overlap.free]
         first = (overlap.step * terms.ranges[letter][0] + overlap.offset).expand()
         shape.append(length)
-        steps.append((columns.index(overlap.column), extent[letter], overlap.step))
+        steps.append((overlap.column, extent[letter], overlap.step))
         crop.append((first, length, lo, hi))
-    node = low.graph.make("overlap", [low.graph.number(values.node)], (tuple(columns), tuple(steps)), shape)
+    node = low.graph.make("overlap", [low.graph.number(values.node)], (tuple(columns.items()), tuple(steps)), shape)
     node = _cropped(low, node, crop)
     return Part(node, tuple(rows[x].free if x in rows else x for x in rest))
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sympy import Expr, Symbol
 
 from gradproof.numeric.nodes import Cut, Node, identifier, is_scalar, negative
-from gradproof.numeric.numpy_printer import REDUCTIONS, STATEMENTS, VIEWS, NumpyPrinter, extent
+from gradproof.numeric.numpy_printer import extent
+from gradproof.numeric.statement_printer import REDUCTIONS, STATEMENTS, VIEWS, StatementPrinter
 from gradproof.numeric.statements import Fill, Lines, Loop, Statement, Store, Target
 from gradproof.symbolic.expr import Index
 from gradproof.symbolic.system import Equation
@@ -27,7 +28,7 @@ class Schedule:
     def __init__(
         self,
         statements: Sequence[Statement],
-        printer: NumpyPrinter,
+        printer: StatementPrinter,
         returned: Iterable[str],
         taken: Iterable[str],
         comment: Callable[[Equation], str] = lambda equation: "",
@@ -122,8 +123,8 @@ class Schedule:
         """Name what a line needs, and parts of it until it is short enough."""
         for arg in node.args:
             self._need(arg, into, inside=node.op == "add" or None)
-        while len(self._line(name, node)) > WIDTH:
-            part = self._part_to_name(node)
+        while len(line := self._line(name, node)) > WIDTH:
+            part = self._part_to_name(node, len(line))
             if part is None:
                 return
             self._name(part, into)
@@ -177,9 +178,8 @@ class Schedule:
             return name
         return next(f"{name}_{k}" for k in range(2, 10_000) if f"{name}_{k}" not in self.taken)
 
-    def _part_to_name(self, node: Node) -> Node | None:
+    def _part_to_name(self, node: Node, total: int) -> Node | None:
         """The unnamed part of a long expression that splits it most evenly."""
-        total = len(self.printer.expression(node))
         stack, found = list(node.args), []
         while stack:
             part = stack.pop()

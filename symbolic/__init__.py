@@ -1,1 +1,13 @@
-"""What is true: equations, calculus, folding, matrix form, LaTeX, the expression language, the catalogue."""
+"""What is true: equations, calculus, textbook form, the expression language, the catalogue, the judge.
+
+>>> d = derive("sum(softmax(z) * c)", shapes={"z": "n", "c": "n"}, wrt="z")
+>>> print(d.gradients["z"])
+P ⊙ (c − Pᵀc)
+"""
+
+from gradproof.symbolic import catalogue
+from gradproof.symbolic.check import Verdict, check
+from gradproof.symbolic.derive import Derivation, derive
+from gradproof.symbolic.errors import GradproofError
+
+__all__ = ["Derivation", "GradproofError", "Verdict", "catalogue", "check", "derive"]

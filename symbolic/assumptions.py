@@ -118,6 +118,7 @@ class Assumption:
     text: str
     fits: Callable[[Array], bool]
     impose: Impose
+    fixes: bool = False  # nothing is left to vary
 
 
 def _square(array: Array) -> bool:
@@ -147,8 +148,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("the entries of {} are positive", _rank(1, 2, 3, 4), _each(abs)),
     Assumption("{} is positive", _rank(0), _each(abs)),
     Assumption("the entries of {} are 0 or 1", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(value > 0))),
-    Assumption("all entries of {} are 1", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(1))),
-    Assumption("{} is 1", _rank(0), _each(lambda value: mpmath.mpf(1))),
-    Assumption("{} is 0", _rank(0), _each(lambda value: mpmath.mpf(0))),
-    Assumption("all entries of {} are 0", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(0))),
+    Assumption("all entries of {} are 1", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(1)), True),
+    Assumption("{} is 1", _rank(0), _each(lambda value: mpmath.mpf(1)), True),
+    Assumption("{} is 0", _rank(0), _each(lambda value: mpmath.mpf(0)), True),
+    Assumption("all entries of {} are 0", _rank(1, 2, 3, 4), _each(lambda value: mpmath.mpf(0)), True),
 )

@@ -61,6 +61,7 @@ class Builder:
     ranges: dict[Index, Axis] = field(default_factory=dict)
     memo: dict[object, Value] = field(default_factory=dict)
     softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
+    equal_letters: list[tuple[Expr, Expr]] = field(default_factory=list)  # pairs that a delta compares
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0
@@ -105,6 +106,10 @@ class Builder:
             if low is not None and high is not None:
                 letter.lower, letter.upper = -_whole(low, slope), _whole(reading.size - 1 - high, slope) + 1
                 break
+        if not letter.known:  # an index of delta(i, j) alone runs as far as the other
+            other = next((self.ranges[b] for a, b in self.equal_letters if a == letter.index and b in self.ranges), None)
+            if other is not None:
+                _, letter.lower, letter.upper = other
         if not letter.known:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
         axis = letter.axis

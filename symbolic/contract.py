@@ -29,6 +29,7 @@ from gradproof.symbolic.nodes import (
     transposes,
 )
 from gradproof.symbolic.pieces import NoForm, diagonal_of, with_scalars
+from gradproof.symbolic.system import System
 from gradproof.symbolic.terms import hadamard, name_key
 
 if TYPE_CHECKING:
@@ -146,14 +147,14 @@ def _kept(reader: MatrixReader, factors: Sequence[Expr], bound: list[Axis], keep
     return Big("sum", own, full_ranges(reader.system, body, own), conditions, node)
 
 
-def full_ranges(system: object, body: Expr, axes: Sequence[Axis]) -> tuple[bool, ...]:
+def full_ranges(system: System, body: Expr, axes: Sequence[Axis]) -> tuple[bool, ...]:
     """Of each letter, whether it runs over the whole of every axis that it reads."""
     found = []
     for letter, lo, hi in axes:
         ranges = {
             (array.first(k), array.first(k) + array.shape[k])
             for access in accesses(body)
-            for array in [system.arrays[access.name]]  # type: ignore[attr-defined]
+            for array in [system.arrays[access.name]]
             for k, index in enumerate(access.indices)
             if index == letter
         }
@@ -182,7 +183,7 @@ def average(reader: MatrixReader, expr: Expr, axes: Axes, divisors: Parts) -> tu
 def _reduced(op: str, reader: MatrixReader, body: Expr, own: Axes, axes: Axes) -> Node:
     """rowmean(M), colmean(M) or mean(M): whichever needs fewer transposes."""
     if not axes:
-        return Call(op, (reader.oriented(body, own) if len(own) == 2 else reader.read(body, own),))
+        return Call(op, (min((reader.read(body, turn) for turn in {own, own[::-1]}), key=transposes),))
     across, along = reader.read(body, (*axes, *own)), reader.read(body, (*own, *axes))
     if transposes(along) < transposes(across):
         return Call(f"col{op}", (along,))
@@ -288,7 +289,7 @@ class Graph:
         return True
 
     def assembled(self) -> Node:
-        groups = {(letter,): nodes for letter, nodes in self.vectors.items()}
+        groups: dict[Axes, list[Node]] = {(letter,): nodes for letter, nodes in self.vectors.items()}
         for pair, edges in self.edges.items():
             if pair != set(self.axes):
                 raise NoForm

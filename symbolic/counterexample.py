@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import mpmath
 
-from gradproof.symbolic.assumptions import Impose
 from gradproof.symbolic.evaluate import Undefined
 from gradproof.symbolic.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, sides
 from gradproof.symbolic.system import System
@@ -18,7 +17,8 @@ from gradproof.symbolic.system import System
 LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
 VISIBLE = mpmath.mpf(10) ** -6
 MAX_SIZES = 60  # combinations of sizes that are tried
-MAX_EVALUATIONS = 400
+MAX_EVALUATIONS = 600
+KINDS = ("small", "positive", *["wide", "wide positive"] * 3)  # points that are tried at each size
 STEP = Fraction(1, 10**18)
 
 
@@ -56,15 +56,15 @@ class Counterexample:
 
 def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:
     """A small counterexample, given one point at which the two sides differ; `name` is what the result is called."""
-    search = Search(pair)
-    found = search.shrunk(start)
-    for sizes in _growing(pair.system, start.sizes):
-        if sizes == start.sizes:
-            break
-        if (first := search.first(sizes)) is not None:
-            found = search.shrunk(first)
-            break
-    return shown(pair, found, name)
+    for valued in (True, False):  # rather where both sides have a value
+        search = Search(pair, valued)
+        for sizes in _growing(pair.system, start.sizes):
+            first = search.first(sizes)
+            if first is not None:
+                return shown(pair, search.shrunk(first), name)
+        if search.fails(start):
+            return shown(pair, search.shrunk(start), name)
+    return shown(pair, start, name)
 
 
 def _growing(system: System, limit: Sizes) -> Iterator[Sizes]:
@@ -78,14 +78,19 @@ def _growing(system: System, limit: Sizes) -> Iterator[Sizes]:
 
 
 class Search:
-    """Looks for simple points at which a pair differs; the number of evaluations is bounded."""
+    """Looks for simple points at which a pair differs; the number of evaluations is bounded.
 
-    def __init__(self, pair: Pair) -> None:
-        self.pair, self.left = pair, MAX_EVALUATIONS
+    With `valued` the claim must have a value there.
+    """
+
+    def __init__(self, pair: Pair, valued: bool) -> None:
+        self.pair, self.valued, self.left = pair, valued, MAX_EVALUATIONS
+        beyond = [scale + 1 for scale in pair.scales if scale.denominator == 1 and scale > 2]
+        self.ladder = (*LADDER, *beyond, *(-number for number in beyond))
 
     def first(self, sizes: Sizes) -> Draw | None:
         """A random point of the given sizes at which the sides differ visibly."""
-        for seed, kind in enumerate(("small", "positive")):
+        for seed, kind in enumerate(KINDS):
             draw = drawn(self.pair, sizes, seed, kind)
             if self.fails(draw):
                 return draw
@@ -98,6 +103,8 @@ class Search:
             return False
         here = self._sides(draw)
         if here is None or not here.defined or not here.gaps(VISIBLE):
+            return False
+        if self.valued and None in here.claim.values():
             return False
         for step in (STEP, -STEP):
             beside = self._sides(draw.moved(step))
@@ -129,7 +136,7 @@ class Search:
     def _simpler(self, draw: Draw, name: str, places: list[Place]) -> Draw:
         for place in places:
             value = draw.free[name][place]
-            for simple in (*LADDER, Fraction(round(value)), Fraction(round(value * 10), 10)):
+            for simple in (*self.ladder, Fraction(round(value)), Fraction(round(value * 10), 10)):
                 candidate = draw.with_entries(name, {place: simple})
                 if self.pair.system.arrays[name].below is None and self.fails(candidate):
                     draw = candidate
@@ -201,7 +208,3 @@ def _listed(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_listed, value))}]"
     return str(value) if isinstance(value, int) else number(mpmath.mpf(value))
-
-
-def imposed(draw: Draw, name: str, rule: Impose) -> Draw:
-    return replace(draw, imposed={name: rule})

@@ -340,7 +340,8 @@ class Log:
                 rule = "simplify with facts"
                 words = {"facts": ", ".join(fact_text(new, key, value) for key, value in known.items() if key in known.used)}
             gone = [e for key, e in before.items() if key not in after]
-            self.add(rule, [*(before[key] for key in changed), *gone], [after[key] for key in changed], checked, new, **words)
+            both = replace(new, arrays={**old.arrays, **new.arrays}, _cache={})  # the old names are printed too
+            self.add(rule, [*(before[key] for key in changed), *gone], [after[key] for key in changed], checked, both, **words)
         return new
 
 

@@ -30,6 +30,10 @@ class Undefined(GradproofError):
     """The expression has no value at this point (a division by zero, say)."""
 
 
+class Singular(Undefined):
+    """A matrix without an inverse."""
+
+
 class NotAlgebraic(GradproofError):
     """The expression has no meaning modulo a prime (a square root, say)."""
 
@@ -329,7 +333,7 @@ def _implicit(point: Point, expr: Implicit, letters: Letters) -> Value:
     if expr.kind == "det":
         return determinant
     if inverse is None:
-        raise Undefined(f"{expr.matrix} is singular")
+        raise Singular(f"{expr.matrix} is singular")
     if expr.kind == "inv":
         return inverse[indices[-2]][indices[-1]]
     return point.field.function("log", [point.field.function("absolute", [determinant])])

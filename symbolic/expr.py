@@ -81,7 +81,7 @@ class Reduce(Expr):
     @property
     def free_symbols(self) -> set[Symbol]:
         ranges = set().union(*(lo.free_symbols | hi.free_symbols for _, lo, hi in self.axes))
-        return (self.body.free_symbols - {letter for letter, _, _ in self.axes}) | ranges
+        return (self.body.free_symbols | ranges) - {letter for letter, _, _ in self.axes}
 
     def _sympystr(self, printer: object) -> str:
         ranges = ", ".join(f"{letter}={lo}:{hi}" for letter, lo, hi in self.axes)
@@ -203,8 +203,8 @@ def letters(expr: Expr) -> frozenset[Index]:
     if isinstance(expr, Index):
         return frozenset((expr,))
     if isinstance(expr, Reduce):
-        inner = letters(expr.body) - {letter for letter, _, _ in expr.axes}
-        return inner.union(*(letters(lo) | letters(hi) for _, lo, hi in expr.axes))
+        inner = letters(expr.body).union(*(letters(lo) | letters(hi) for _, lo, hi in expr.axes))
+        return inner - {letter for letter, _, _ in expr.axes}  # a range may name another letter of the same sum
     return frozenset().union(*(letters(arg) for arg in expr.args)) if expr.args else frozenset()
 
 

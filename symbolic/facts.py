@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from sympy import Expr, Integer, Mul, Pow
 
-from gradproof.symbolic.expr import Access, Axis, Implicit, delta, letters, sum_
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, delta, letters, sum_
 from gradproof.symbolic.system import System, out_letters
 
 Key = tuple[str | int, ...]
@@ -30,6 +30,7 @@ class Facts(dict[Key, Expr]):
     def __init__(self, shapes: Mapping[str, Sequence[Axis]] | None = None) -> None:
         super().__init__()
         self.shapes = dict(shapes or {})
+        self.below: dict[str, Expr] = {}  # arrays of integers, and the size under which they lie
         self.used: set[Key] = set()
 
     def summed(self, factor: Expr, axis: Axis) -> Expr | None:
@@ -64,6 +65,15 @@ class Facts(dict[Key, Expr]):
         if kept != access:
             self.used.add((access.name,))
         return kept
+
+    def condition(self, expr: Compare) -> Expr:
+        """0 ≤ y and y < N hold where y is declared to hold integers below N."""
+        left, right = expr.sides
+        if expr.op == "<=" and left == 0 and isinstance(right, Access) and right.name in self.below:
+            return Integer(1)
+        if expr.op == "<" and isinstance(left, Access) and self.below.get(left.name) == right:
+            return Integer(1)
+        return expr
 
     def is_symmetric(self, name: str) -> bool:
         return self.get((name,)) == _flipped(name, self.shapes)
@@ -132,6 +142,7 @@ def declared(system: System) -> Facts:
     ('S', 0, 'S_inv', 1) [o1 == o8]
     """
     found = Facts(shapes={a.name: a.axes(FIRST[: a.rank]) for a in system.arrays.values()})
+    found.below = {a.name: a.below for a in system.arrays.values() if a.below is not None}
     for array in system.arrays.values():
         name, first = array.name, FIRST[: array.rank]
         if "simplex" in array.properties and array.rank:

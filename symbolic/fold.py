@@ -189,6 +189,8 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
         body = normalise(body, [*outer, *axes], facts)
         return _sum(body, axes, outer, facts) if expr.op == "sum" else reduce_(expr.op, body, axes)
     result = rebuild(expr, [normalise(arg, outer, facts) for arg in expr.args])
+    if isinstance(result, Compare):
+        return facts.condition(result)
     if isinstance(result, Add):
         return common_factor(result)
     if isinstance(result, Mul):

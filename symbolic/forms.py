@@ -96,7 +96,7 @@ def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:
 
 def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
     """An expression as the right side of an equation without a name."""
-    ranges = {}
+    ranges: dict[Expr, tuple[Expr, Expr]] = {}
     for access in accesses(expr):
         array = system.arrays[access.name]
         for axis, index in enumerate(access.indices):
@@ -108,5 +108,5 @@ def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
 def with_target(system: System, equation: Equation) -> System:
     """The system with an array for an equation without a name."""
     ends = {letter: hi for letter, _, hi in equation.axes}
-    shape = tuple(ends.get(index, S.One) for index in equation.place)  # type: ignore[call-overload]
+    shape = tuple(ends.get(index, S.One) for index in equation.place)
     return System({**system.arrays, "": Array("", shape)}, system.equations, ())

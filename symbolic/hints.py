@@ -13,25 +13,27 @@ from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.evaluate import Undefined
 from gradproof.symbolic.sampling import Draw, Pair, Sides, drawn, given, sides
 
-POINTS = 3
+POINTS = 12  # at which an assumption must hold; it mostly fails at the first
 Env = dict[str, Any]
 
 
-def points(pair: Pair, count: int = POINTS) -> Iterator[Draw]:
+def points(pair: Pair, count: int) -> Iterator[Draw]:
+    kinds = ("small", "positive", "wide", "wide")
     for seed in range(count):
-        yield drawn(pair, small_sizes(pair.system, seed), seed, "small" if seed % 2 == 0 else "positive")
+        yield drawn(pair, small_sizes(pair.system, seed), seed, kinds[seed % 4])
 
 
 def under_assumption(pair: Pair, variable: str) -> str | None:
     """The first assumption of the table under which the two sides agree and are not simply 0: `A is symmetric`.
 
-    That the variable itself is 0 is not of interest.
+    That the variable itself is fixed is not of interest.
     """
     free = [n for n in pair.inputs if pair.system.arrays[n].below is None and not pair.system.arrays[n].properties]
     for assumption in ASSUMPTIONS:
         for name in free:
-            zero = name == variable and assumption.text.endswith("0")
-            if not zero and assumption.fits(pair.system.arrays[name]) and _holds(pair, {name: assumption}):
+            if name == variable and assumption.fixes:
+                continue
+            if assumption.fits(pair.system.arrays[name]) and _holds(pair, {name: assumption}):
                 return assumption.text.format(name)
     square = [name for name in free if SYMMETRIC.fits(pair.system.arrays[name])]
     if len(square) > 1 and _holds(pair, dict.fromkeys(square, SYMMETRIC)):
@@ -42,7 +44,7 @@ def under_assumption(pair: Pair, variable: str) -> str | None:
 def _holds(pair: Pair, made: dict[str, Assumption]) -> bool:
     rules = {name: assumption.impose for name, assumption in made.items()}
     alive = False
-    for draw in points(pair):
+    for draw in points(pair, POINTS):
         found = _sides(pair, replace(draw, imposed=rules))
         if found is None or not found.defined:
             continue

@@ -14,7 +14,7 @@ Its derivative comes from that equation (`held`). How the node is computed, on t
     Σ_k B[i, k] Y[k, j], B an inverse that is read nowhere else:   np.linalg.solve(A, Y);  Σ_k Y[i, k] B[k, j] likewise
     with Aᵀ. `solve(A, Y)` is inv(A) @ Y here.
 
-Every equation of a `det` or `logdet` has one of the `inv` of the same matrix beside it, for its derivative.
+The derivative of det is d A⁻ᵀ, for invertible A. Every equation of a `det` or `logdet` has one of the `inv` of the same matrix beside it, for its derivative.
 """
 
 from __future__ import annotations

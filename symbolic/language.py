@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
 import sympy
 from sympy import Expr, Integer, Rational, S
@@ -293,8 +294,10 @@ class Reader:
         if len(given) < arrays or (count is None and not given and not rule.options):
             self.b.fail(f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node)
         self.b.guards += name == "where"
-        values = [self.visit(argument) for argument in given[:arrays]]
+        values = [self.visit_side(argument, name) for argument in given[:arrays]]
         self.b.guards -= name == "where"
+        if name == "delta":
+            self.b.equal_letters += [(a.expr, b.expr) for a, b in permutations(values)]
         extra = given[arrays:]
         if len(extra) > len(rule.options):
             self.b.fail(f"{name} takes at most {arrays + len(rule.options)} arguments", node)
@@ -311,6 +314,12 @@ class Reader:
             self.b.fail(f"{name}: {error}", node, ShapeError)
         except (TypeError, AttributeError):
             self.b.fail(f"{name} cannot be used with these arguments", node)
+
+    def visit_side(self, node: ast.expr, function: str) -> Value:
+        """An argument; a name without a meaning in delta(i, j) is a free index."""
+        if function == "delta" and isinstance(node, ast.Name) and self.free is not None and self.is_new_letter(node.id):
+            self.b.add_letter(node.id, self.free)
+        return self.visit(node)
 
     def static(self, node: ast.expr, name: str) -> object:
         """An argument that is no array: an axis, a flag, a text, a size, a tuple of them, or a number like eps."""

@@ -9,10 +9,11 @@ from sympy import Expr, Symbol
 
 from gradproof.symbolic.forms import Sides, as_equation, sides, with_target
 from gradproof.symbolic.functions import ELEMENTWISE
-from gradproof.symbolic.layout import ATOM, HADAMARD, POWER, PRODUCT, Piece, Printer
+from gradproof.symbolic.layout import Printer
 from gradproof.symbolic.letters import Letters, chosen
 from gradproof.symbolic.naming import GREEK, LATEX_GREEK, MARKS, parsed, trimmed
 from gradproof.symbolic.nodes import Node, Number, Sum, Times
+from gradproof.symbolic.numerals import ATOM, HADAMARD, POWER, PRODUCT, Piece
 from gradproof.symbolic.system import Equation, System
 from gradproof.symbolic.text import TextPrinter
 

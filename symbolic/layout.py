@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
-from sympy.core.numbers import Infinity, NegativeInfinity
+from sympy import Expr, Pow, S
 
-from gradproof.symbolic.expr import Access, Index
+from gradproof.symbolic.expr import Index
 from gradproof.symbolic.nodes import (
-    ONE,
     Big,
     Call,
     Delta,
@@ -35,46 +33,29 @@ from gradproof.symbolic.nodes import (
     Transpose,
     Unit,
 )
-from gradproof.symbolic.system import System
-from gradproof.symbolic.terms import decimal, name_key
+from gradproof.symbolic.numerals import (
+    ATOM,
+    HADAMARD,
+    POWER,
+    PRODUCT,
+    REVERSED,
+    SUM,
+    NumeralPrinter,
+    Piece,
+    solved,
+)
+from gradproof.symbolic.terms import name_key
 
-SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)
-Piece = tuple[str, int]  # text, and how tightly its loosest part binds
 
-
-class Printer:
+class Printer(NumeralPrinter):
     """Writes a tree; subclasses spell the single signs."""
 
-    minus = "−"
     odot, oslash = " ⊙ ", " ⊘ "
-
-    def __init__(self, system: System) -> None:
-        self.system = system
+    ones = identity = unit_vector = unit_matrix = delta = transpose_sign = transpose_inverse = frobenius = dagger = ""
 
     # --- what subclasses spell
 
-    def name(self, name: str, at: tuple[Expr | None, ...] = ()) -> str:
-        raise NotImplementedError
-
-    def symbol(self, symbol: Symbol) -> str:
-        raise NotImplementedError
-
-    def raised(self, base: str, exponent: str) -> str:
-        raise NotImplementedError
-
     def lowered(self, base: str, index: str) -> str:
-        raise NotImplementedError
-
-    def root(self, inside: str, simple: bool) -> str:
-        raise NotImplementedError
-
-    def fraction(self, top: Piece, bottom: Piece) -> Piece:
-        raise NotImplementedError
-
-    def bracket(self, inside: str, square: bool = False) -> str:
-        raise NotImplementedError
-
-    def function(self, name: str) -> str:
         raise NotImplementedError
 
     def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str:
@@ -83,17 +64,14 @@ class Printer:
     def big(self, op: str, below: str, above: str) -> str:
         raise NotImplementedError
 
-    def relation(self, op: str, left: str, right: str) -> str:
-        raise NotImplementedError
-
     def iverson(self, condition: str) -> str:
         raise NotImplementedError
 
     def norm(self, inside: str) -> str:
         raise NotImplementedError
 
-    ones = identity = unit_vector = unit_matrix = delta = transpose_sign = transpose_inverse = infinity = pi = ""
-    frobenius = dagger = ""
+    def side_by_side(self, parts: Sequence[str]) -> str:
+        return self.beside(parts, [Number(S.One)] * len(parts))
 
     # --- the walk
 
@@ -112,7 +90,7 @@ class Printer:
         return self.expr(node.value)
 
     def on_name(self, node: Name) -> Piece:
-        return self.name(node.name, node.at), POWER if is_inverse(node) else ATOM
+        return self.name(node.name, node.at), POWER if inverse_of(node) else ATOM
 
     def on_ones(self, node: Ones) -> Piece:
         return self.ones, ATOM
@@ -170,8 +148,9 @@ class Printer:
 
     def on_over(self, node: Over) -> Piece:
         top, bottom = node.top, node.bottom
-        if is_root(top) and is_root(bottom):
-            inside = self.fraction(*(self.expr(side.value.base) for side in (top, bottom)))
+        roots = [root_of(side) for side in (top, bottom)]
+        if None not in roots:
+            inside = self.fraction(*(self.expr(root) for root in roots))
             return self.root(inside[0], False), POWER
         if not bottom.rank:
             return self.fraction_of(top, bottom)
@@ -197,13 +176,13 @@ class Printer:
 
     def on_matrixpower(self, node: MatrixPower) -> Piece:
         exponent = str(node.exponent).replace("-", self.minus)
-        if is_inverse(node.base):
-            return self.raised(self.name(node.base.name[:-4]), self.minus + exponent), POWER
+        if name := inverse_of(node.base):
+            return self.raised(self.name(name), self.minus + exponent), POWER
         return self.raised(self.tight(node.base, ATOM), exponent), POWER
 
     def on_transpose(self, node: Transpose) -> Piece:
-        if is_inverse(node.base):
-            return self.raised(self.name(node.base.name[:-4]), self.transpose_inverse), POWER
+        if name := inverse_of(node.base):
+            return self.raised(self.name(name), self.transpose_inverse), POWER
         return self.raised(self.tight(node.base, ATOM), self.transpose_sign), POWER
 
     def on_call(self, node: Call) -> Piece:
@@ -238,10 +217,6 @@ class Printer:
         if letter[1] or (not letter[0] and (isinstance(left, Number) or after)):
             op, left, right = REVERSED[op], right, left
         return self.relation(op, self.write(left), self.write(right))
-
-    def related(self, op: str, left: Expr, right: Expr) -> str:
-        op, left, right = solved(op, left, right)
-        return self.relation(op, self.expr(left)[0], self.expr(right)[0])
 
     def on_big(self, node: Big) -> Piece:
         body, level = self.piece(node.body)
@@ -280,143 +255,14 @@ class Printer:
             texts.append(self.relation(upper[0], left, self.squeezed(self.expr(upper[2])[0])))
         return texts + [self.relation(op, *(self.squeezed(self.expr(x)[0]) for x in (a, b))) for op, a, b in found]
 
-    def squeezed(self, text: str) -> str:
-        return text
 
-    # --- numbers and indices
-
-    def indices(self, indices: Sequence[Expr | None]) -> str:
-        texts = [self.free_axis if index is None else self.squeezed(self.expr(index)[0]) for index in indices]
-        alike = {text.isdigit() for text in texts} in ({True}, {False}) and all(len(text) == 1 for text in texts)
-        return ("" if alike else ",").join(texts)
-
-    free_axis = "·"
-
-    def expr(self, expr: Expr) -> Piece:
-        """A number, a size, a letter or an index expression."""
-        if isinstance(expr, (Infinity, NegativeInfinity)):
-            return ("" if expr > 0 else self.minus) + self.infinity, ATOM
-        if expr is S.Pi:
-            return self.pi, ATOM
-        if expr is S.Exp1:
-            return "e", ATOM
-        if isinstance(expr, Integer):
-            return str(abs(expr)) if expr >= 0 else f"{self.minus}{-expr}", ATOM if expr >= 0 else SUM
-        if isinstance(expr, Rational):
-            return self.rational(expr)
-        if isinstance(expr, Index):
-            return expr.name, ATOM
-        if isinstance(expr, Symbol):
-            return self.symbol(expr), ATOM
-        if isinstance(expr, Access):
-            return self.name(expr.name, expr.indices), ATOM
-        if isinstance(expr, Add):
-            return self.affine(expr), SUM
-        if isinstance(expr, Mul):
-            return self.monomial(expr)
-        if isinstance(expr, Pow):
-            return self.numeric_power(expr)
-        inside = ", ".join(self.expr(arg)[0] for arg in expr.args)
-        return self.function(type(expr).__name__.lower()) + self.bracket(inside), ATOM
-
-    def rational(self, expr: Rational) -> Piece:
-        sign = self.minus if expr < 0 else ""
-        decimal = decimal(abs(expr))
-        if decimal:
-            mantissa, _, power = decimal.partition("e")
-            if not power:
-                return sign + mantissa, ATOM if not sign else SUM
-            scale = self.raised("10", power.replace("-", self.minus))
-            return sign + (scale if mantissa == "1" else f"{mantissa}·{scale}"), PRODUCT if not sign else SUM
-        text, level = self.fraction((str(abs(expr.p)), ATOM), (str(expr.q), ATOM))
-        return sign + text, SUM if sign else level
-
-    def affine(self, expr: Add) -> str:
-        def key(term: Expr) -> tuple[bool, bool, str]:
-            return _is_negative(term), term.is_Number, str(term)
-
-        text = ""
-        for place, term in enumerate(sorted(expr.args, key=key)):
-            inner = self.expr(-term if _is_negative(term) else term)[0]
-            if place:
-                text += f" {self.minus if _is_negative(term) else '+'} {inner}"
-            else:
-                text = (self.minus if _is_negative(term) else "") + inner
-        return text
-
-    def monomial(self, expr: Mul) -> Piece:
-        if _is_negative(expr):
-            return self.minus + self.expr(-expr)[0], SUM
-        top, bottom = [], []
-        for factor in expr.args:
-            if isinstance(factor, Rational):
-                top += [Integer(factor.p)] if factor.p != 1 else []
-                bottom += [Integer(factor.q)] if factor.q != 1 else []
-            elif isinstance(factor, Pow) and factor.exp.is_negative:
-                bottom.append(1 / factor)
-            else:
-                top.append(factor)
-        if bottom:
-            return self.fraction(self.factors(top), self.factors(bottom))
-        return self.factors(top)
-
-    def factors(self, factors: Sequence[Expr]) -> Piece:
-        roots = [f.base for f in factors if isinstance(f, Pow) and f.exp == S.Half and f.is_number]
-        if len(roots) > 1:  # √2 √π = √(2π)
-            inside = self.beside([self.expr(base)[0] for base in roots], [Number(base) for base in roots])
-            others = [factor for factor in factors if not (isinstance(factor, Pow) and factor.base in roots)]
-            root = self.root(inside, False)
-            return (self.beside([root, self.factors(others)[0]], [ONE, ONE]), PRODUCT) if others else (root, POWER)
-        if not factors:
-            return "1", ATOM
-        if len(factors) == 1:
-            return self.expr(factors[0])
-        ordered = sorted(factors, key=lambda f: (not f.is_number, str(f)))
-        nodes = [Number(f) for f in ordered]
-        return self.beside([self.tight(node, PRODUCT) for node in nodes], nodes), PRODUCT
-
-    def numeric_power(self, expr: Pow) -> Piece:
-        if expr.exp == S.Half:
-            text, level = self.expr(expr.base)
-            return self.root(text, level == ATOM), POWER
-        if expr.exp.is_negative:
-            return self.fraction(("1", ATOM), self.expr(1 / expr))
-        base, level = self.expr(expr.base)
-        base = base if level == ATOM else self.bracket(base)
-        return self.raised(base, self.squeezed(self.expr(expr.exp)[0])), POWER
+def inverse_of(node: Node) -> str:
+    """The name of the array whose inverse a node is called; '' for other nodes."""
+    inverse = isinstance(node, Name) and node.name.endswith("_inv") and not any(node.at)
+    return node.name.removesuffix("_inv") if inverse and isinstance(node, Name) else ""
 
 
-def is_inverse(node: Node) -> bool:
-    """Whether a node is an array that is called the inverse of another."""
-    return isinstance(node, Name) and node.name.endswith("_inv") and not any(node.at)
-
-
-def is_root(node: Node) -> bool:
-    return isinstance(node, Number) and isinstance(node.value, Pow) and node.value.exp == S.Half
-
-
-def _is_negative(term: Expr) -> bool:
-    number = term.as_coeff_Mul()[0]
-    return bool(number.is_negative)
-
-
-REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
-def solved(op: str, left: Expr, right: Expr, letter: Index | None = None) -> tuple[str, Expr, Expr]:
-    """A relation with a letter alone on its left: i ≥ 1 for 0 ≤ i − 1.
-
-    >>> solved("<=", Integer(0), Index("i") - 1)
-    ('>=', i, 1)
-    """
-    if left.has(Access) or right.has(Access):
-        swap = op in ("==", "!=") and isinstance(left, Index) and not isinstance(right, Index) and letter != left
-        return (op, right, left) if swap else (op, left, right)
-    difference = (right - left).expand()
-    candidates = [letter] if letter is not None else sorted(difference.atoms(Index), key=str)
-    for own in candidates:
-        slope = difference.coeff(own)
-        if slope in (1, -1):
-            rest = (-slope * (difference - slope * own)).expand()
-            return REVERSED[op] if slope == 1 else op, own, rest
-    return op, left, right
+def root_of(node: Node) -> Expr | None:
+    """x where a node is the number √x."""
+    root = isinstance(node, Number) and isinstance(node.value, Pow) and node.value.exp == S.Half
+    return node.value.base if root and isinstance(node, Number) else None

@@ -73,7 +73,6 @@ def size_key(size: Expr) -> str:
     return named[0] if named else str(size)
 
 
-
 def chosen(system: System, letters: Letters | Mapping[object, str] | None) -> Letters:
     """The letters to print with: those given, or those of the system with some of them fixed by a mapping."""
     return letters if isinstance(letters, Letters) else Letters(system, letters)

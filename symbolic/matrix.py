@@ -37,8 +37,10 @@ class Form:
 def to_matrix(expr: Expr, outs: tuple[Index, ...], system: System, axes: Sequence[Axis] = ()) -> Node | None:
     """The matrix form of an expression whose letters are `outs` (row, column), or None.
 
-    >>> n = Index("i"), Index("j")
-    >>> to_matrix(Access("A", n[1], n[0]), n, System({"A": Array("A", (2, 2))}, (), ()))
+    >>> from gradproof.symbolic.expr import Access, Size
+    >>> from gradproof.symbolic.system import Array
+    >>> i, j, n = Index("i"), Index("j"), Size("n")
+    >>> to_matrix(Access("A", j, i), (i, j), System({"A": Array("A", (n, n))}, (), ()))
     Transpose(base=Name(name='A', at=(None, None)))
     """
     reader = MatrixReader(system, Letters(system), {letter: (lo, hi) for letter, lo, hi in axes}, Terms(system))

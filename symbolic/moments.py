@@ -1,8 +1,8 @@
 """Expectation, variance and covariance of an expression under declared distributions, with checked steps.
 
 >>> found = variance("sum[l](q[l]*k[l])", {"q": "d:iid=mu_q,sigma_q**2", "k": "d:iid=mu_k,sigma_k**2"})
->>> found.value
-(mu_k**2*sigma_q**2 + mu_q**2*sigma_k**2 + sigma_k**2*sigma_q**2)*d
+>>> print(found)
+Var(kᵀq) = d (μ_k² σ_q² + μ_q² σ_k² + σ_k² σ_q²)
 >>> variance("q @ k / sqrt(d)", {"q": "d:iid=0,1", "k": "d:iid=0,1"}).value
 1
 
@@ -50,7 +50,7 @@ def variance(expression: str | Program | System, shapes: Shapes | None = None, l
 
     >>> shapes = {"W": "m,n:iid=0,s_w**2", "x": "n:iid=mu_x,s_x**2"}
     >>> print(variance("W @ x", shapes).value)
-    (mu_x**2 + s_x**2)*n*s_w**2
+    n*s_w**2*(mu_x**2 + s_x**2)
     """
     work = Work([_system(expression, shapes)], lang)
     return work.result("variance")
@@ -62,7 +62,7 @@ def covariance(
     """The covariance of every entry of one expression with every entry of another.
 
     >>> print(covariance("W @ x", "W @ y", {"W": "m,n:iid=0,v", "x": "n", "y": "n"}).value)
-    v*sum[b1=0:n](x[b1]*y[b1])*[o0 == o1]
+    v*[o0 == o1]*sum[b1=0:n](x[b1]*y[b1])
     """
     work = Work([_system(first, shapes), _system(second, shapes)], lang)
     return work.result("covariance")
@@ -74,7 +74,7 @@ def in_terms_of(
     """A deterministic expression written in certain of its own intermediate values, as the moments of LayerNorm in v.
 
     >>> print(in_terms_of("mean(layernorm(x, eps=eps)**2)", "v", {"x": "n", "eps": ""}).value)
-    v/(v + eps)
+    v/(eps + v)
     """
     work = Work([_system(expression, shapes)], lang)
     return work.rewritten([kept] if isinstance(kept, str) else list(kept))

@@ -306,13 +306,16 @@ def times(factors: Iterable[Node]) -> Node:
     >>> times([A, A, Transpose(A)])
     Times(factors=(MatrixPower(base=Name(name='A', at=(None, None)), exponent=2), ...
     """
+    factors = list(factors)
+    # a dot product stays together beside anything but numbers: (xᵀy) A
+    ranked = len(factors) > 1 and sum(any(node.rank for node in walk(factor)) for factor in factors) > 1
     flat: list[Node] = []
     front: list[Node] = []  # leading numbers of nested products
     sign = 1
     for factor in factors:
         if isinstance(factor, Sum) and len(factor.terms) == 1 and factor.terms[0][0] < 0:
             sign, factor = -sign, factor.terms[0][1]
-        parts = list(factor.factors) if isinstance(factor, Times) else [factor]
+        parts = list(factor.factors) if isinstance(factor, Times) and (factor.rank or not ranked) else [factor]
         while len(parts) > 1 and not parts[0].rank and any(node.rank for node in flat):
             front.append(parts.pop(0))
         for inner in parts:

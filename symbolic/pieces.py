@@ -75,8 +75,7 @@ def diagonal_of(vector: Node) -> Node:
 
 def inverse_diagonal(vector: Node) -> Node:
     """diag(r)⁻² for a division by the vector r²."""
-    whole = isinstance(vector, Power) and isinstance(vector.exponent, Number) and vector.exponent.value.is_Integer
-    if whole and vector.exponent.value > 0:
+    if isinstance(vector, Power) and isinstance(vector.exponent, Number) and vector.exponent.value.is_Integer:
         return MatrixPower(diagonal_of(vector.base), -int(vector.exponent.value))
     return MatrixPower(diagonal_of(vector), -1)
 

@@ -87,8 +87,8 @@ class MatrixReader:
         return hi - lo
 
     def must_fix(self, expr: Expr) -> frozenset[Index]:
-        """Letters that step through a recurrence or stand in an index that is more than a letter."""
-        found: set[Index] = set()
+        """Letters that step through a recurrence, bound a sum or stand in an index that is more than a letter."""
+        found = {x for sum_ in expr.atoms(Reduce) for _, lo, hi in sum_.axes for x in letters(lo) | letters(hi)}
         for access in accesses(expr):
             for axis, index in enumerate(access.indices):
                 if not isinstance(index, Index) or (access.name, axis) in stepped(self.system):

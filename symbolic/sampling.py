@@ -106,7 +106,7 @@ def drawn(pair: Pair, sizes: Sizes, seed: int, kind: str = "small") -> Draw:
 def _number(rng: random.Random, kind: str, scales: Sequence[Fraction]) -> Fraction:
     value = Fraction(rng.randrange(200, 1500), 1000)
     if "wide" in kind:
-        value *= rng.choice(scales) * Fraction(round(10 ** rng.uniform(1, 4)), 300)
+        value *= rng.choice(scales) * rng.choice((Fraction(1, 10), 1, 3, 20))
     return value if "positive" in kind else value * rng.choice((1, -1))
 
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from sympy import Expr, Symbol
 
 from gradproof.symbolic.forms import as_equation, sides, with_target
-from gradproof.symbolic.layout import POWER, PRODUCT, Piece, Printer
+from gradproof.symbolic.layout import Printer
 from gradproof.symbolic.letters import Letters, chosen
 from gradproof.symbolic.naming import GREEK, MARKS, parsed, trimmed
 from gradproof.symbolic.nodes import Big, Call, Name, Node
+from gradproof.symbolic.numerals import POWER, PRODUCT, Piece
 from gradproof.symbolic.system import Array, Equation, System
 
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")

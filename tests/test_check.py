@@ -30,7 +30,7 @@ PROVED = [
     ("sum(x**2)", {"x": "n"}, "x", "2*x[i]"),
     (SOFTMAX, SG, "S", "softmax(S, axis=1) * (G - sum(softmax(S, axis=1) * G, axis=1, keepdims=True))"),
     (SOFTMAX, SG, "S", "A = exp(S)/sum(exp(S), axis=1, keepdims=True); A*G - A*sum(A*G, axis=1, keepdims=True)"),
-    (SOFTMAX, SG, "S", "m = max(S, axis=1, keepdims=True); E = exp(S - m); A = E/sum(E, axis=1, keepdims=True); A*(G - sum(A*G, axis=1, keepdims=True))"),
+    (SOFTMAX, SG, "S", "top = max(S, axis=1, keepdims=True); E = exp(S - top); A = E/sum(E, axis=1, keepdims=True); A*(G - sum(A*G, axis=1, keepdims=True))"),
     (SOFTMAX, SG, "S", "P[i,j] = exp(S[i,j])/sum[k](exp(S[i,k])); P[i,j]*(G[i,j] - sum[k](P[i,k]*G[i,k]))"),
     ("sum((X @ W - Y)**2)", XWY, "W", "2 * X.T @ (X @ W - Y)"),
     ("sum((X @ W - Y)**2)", XWY, "W", "2*X.T@X@W - 2*X.T@Y"),
@@ -68,14 +68,13 @@ PROVED = [
     ("sum(log(x))", {"x": "n"}, "x", "1/x"),
     ("sum[i,j](A[i,j]*x[i]**2)", {"A": "n,m", "x": "n"}, "x", "2*x*sum(A, axis=1)"),
     ("sum(where(x > 0, x, exp(x) - 1))", {"x": "n"}, "x", "where(x > 0, 1, exp(x))"),
+    ("sum[i,j](tanh(x[i] - x[j])) + sum(x)", {"x": "n"}, "x", "ones(n)"),
     ("x @ y / (norm(x) * norm(y))", {"x": "n", "y": "n"}, "x", "y/(norm(x)*norm(y)) - x*(x@y)/(norm(x)**3*norm(y))"),
 ]  # fmt: skip
 
 AGREES = [
     # no rule for a product without one factor, and it fails at 0
     ("prod(x)", {"x": "n"}, "x", "prod(x)/x", "no value at x = 0"),
-    # 0 by antisymmetry of a double sum
-    ("sum[i,j](tanh(x[i] - x[j])) + sum(x)", {"x": "n"}, "x", "ones(n)", ""),
     ("sum(sin(2*x))", {"x": "n"}, "x", "2*(cos(x)**2 - sin(x)**2)", ""),
 ]
 
@@ -123,12 +122,12 @@ REFUTED = [
     ("sum(gelu(x))", {"x": "n"}, "x", "t = tanh(sqrt(2/pi)*(x + 0.044715*x**3)); (1 + t)/2 + x*(1 - t**2)*sqrt(2/pi)*(1 + 3*0.044715*x**2)/2", ""),
     # a branch that small numbers do not reach, and one that is wrong on one side only
     ("sum(clip(x, -5, 5))", {"x": "n"}, "x", "ones(n)", ""),
-    ("sum(x**2)", {"x": "n"}, "x", "2*sqrt(x**2)", "the entries of x are positive"),
-    ("sum(x**2)", {"x": "n"}, "x", "2*sqrt(x)**2", "the entries of x are positive"),
+    ("sum(x**2)", {"x": "n"}, "x", "2*abs(x)", "the entries of x are positive"),
+    ("sum(x**2)", {"x": "n"}, "x", "2*x**1.5/sqrt(abs(x))", "the entries of x are positive"),
     # shapes
     ("sum(2*x)", {"x": "n"}, "x", "2", "repeated over the shape (n,)"),
     ("sum(X + b)", {"X": "n,d", "b": "d"}, "b", "ones(n, d)", "sum over the axes 0"),
-    ("sum(x**2)", {"x": "n"}, "x", "2*x[:, None]", "axes of size 1"),
+    ("sum(x**2)", {"x": "n"}, "x", "2*x[:, None]", "an axis of size 1"),
     # with norm 1
     ("norm(x)", {"x": "n"}, "x", "x", "norm 1"),
 ]  # fmt: skip

@@ -171,9 +171,7 @@ class Values:
 
     def run(self, node: nodes.Big, axes: list, terms: list[Any]) -> None:
         if not axes:
-            holds = all(
-                RELATIONS[op](self.real(left), self.real(right)) for op, left, right in node.conditions
-            )
+            holds = all(RELATIONS[op](self.real(left), self.real(right)) for op, left, right in node.conditions)
             if holds:
                 terms.append(self.of(node.body))
             return

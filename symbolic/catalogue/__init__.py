@@ -4,7 +4,7 @@
 'proved'
 """
 
-from gradproof.symbolic.catalogue import attention, language_models, losses, recurrent, transformer
+from gradproof.symbolic.catalogue import attention, language_models, losses, optimisation, recurrent, transformer
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "known",
     "language_models",
     "losses",
+    "optimisation",
     "recurrent",
     "remove",
     "transformer",

@@ -9,7 +9,7 @@ from gradproof.symbolic.catalogue.entry import Entry
 from gradproof.symbolic.derive import Derivation, Gradient, derive_system
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language import build
-from gradproof.symbolic.products import jacobian, jvp, propagation
+from gradproof.symbolic.products import hessian, jacobian, jvp, propagation
 from gradproof.symbolic.syntax import parse
 
 
@@ -31,6 +31,8 @@ def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
     elif entry.mode == "tangent":
         found = jvp(system, {name: f"d{name}" for name in entry.wrt}, program, lang, [dot(name) for name in entry.shown], entry.absorbed)
         found = replace(found, listed=tuple(dot(name) for name in entry.shown))
+    elif entry.mode == "hessian":
+        found = hessian(system, entry.wrt, program, lang)
     elif entry.mode == "propagation":
         found = propagation(system, entry.wrt[0], program, lang)
     else:

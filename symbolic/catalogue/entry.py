@@ -82,7 +82,7 @@ class Entry:
     names: Mapping[str, str] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"
-    mode: str = "adjoint"  # or "jacobian", "tangent", "propagation"
+    mode: str = "adjoint"  # or "jacobian", "hessian", "tangent", "propagation"
     identities: tuple[Identity, ...] = ()
     claims: tuple[Claim, ...] = ()
     moments: tuple[Moment, ...] = ()

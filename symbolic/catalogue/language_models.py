@@ -26,6 +26,7 @@ add(
         "proved",
         r"P(w_{1:T}) = \prod_{t=1}^{T} P(w_t \mid w_{<t})",
         identities=(
+            Identity("a[T]/a[0]*(a[T+1]/a[T])", "a[T+1]/a[0]", {"a": "T+2"}, "the step of the induction below"),
             Identity(
                 "prod[t=0:T](a[t+1]/a[t])",
                 "a[T]/a[0]",
@@ -145,7 +146,7 @@ add(
         form="index",
         identities=(
             Identity("exp(-mean(log(p)))", "prod(p)**(-1/n)", {"p": "n:simplex"}, "the inverse geometric mean of the probabilities"),
-            Identity("F[t] = logsumexp(o*0); exp(mean(F))", "V", {"o": "V"}, "a uniform model over V words") ,
+            Identity("exp(logsumexp(0*o))", "V", {"o": "V"}, "a uniform model over V words"),
         ),
         evidence="gradproof.models.evidence:perplexity",
         note="A word of probability 0 makes it infinite; a mean above about 709 overflows float64 and is reported as infinite.",
@@ -197,7 +198,8 @@ add(
         "proved",
         r"|V|^T",
         identities=(
-            Identity("prod[t=0:T](sum(ones(V)))", "V**T", {"x": "T", "y": "V"}, "V choices at each of T places"),
+            Identity("V**T*sum(ones(V))", "V**(T+1)", {"x": "T", "y": "V"}, "one more place: V choices"),
+            Identity("prod[t=0:T](sum(ones(V)))", "V**T", {"x": "T", "y": "V"}, "T places"),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_losses:sequences",
     )

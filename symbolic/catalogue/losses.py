@@ -4,10 +4,11 @@ from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 
 LOGITS = {"l": "N", "y": ":index=N"}
 CROSS_ENTROPY = "L = -sum(y * log_softmax(l))"
-SMOOTHED = "q[j] = (1 - epsilon)*delta(j, y) + epsilon/N; L = -sum(q * log_softmax(l))"
+TARGET = "q = (1 - epsilon)*eye(N)[y] + epsilon/N; "
+SMOOTHED = TARGET + "L = logsumexp(l) - sum(q * l)"
 # a batch in which keep_b = 0 marks a row that is ignored
 SMOOTHED_BATCH = (
-    "q[b,j] = (1 - epsilon)*delta(j, y[b]) + epsilon/N; F = log_softmax(l); "
+    "q[b,j] = (1 - epsilon)*eye(N)[y[b],j] + epsilon/N; F = log_softmax(l); "
     "L = -sum[b,j](keep[b]*q[b,j]*F[b,j]) / sum(keep)"
 )
 SMOOTHED_BATCH_SHAPES = {"l": "B,N", "y": "B:index=N", "keep": "B:index=2", "epsilon": ""}
@@ -139,7 +140,7 @@ add(
         {"l": "N", "y": "N"},
         ("l",),
         identities=(
-            Identity("-sum[j](delta(j, y)*log_softmax(l)[j])", "-l[y] + logsumexp(l)", LOGITS, "a one-hot target"),
+            Identity("-sum(eye(N)[y]*log_softmax(l))", "-l[y] + logsumexp(l)", LOGITS, "a one-hot target"),
         ),
         claims=(
             Claim("-sum(y*log_softmax(l))", {"l": "N", "y": "N"}, "l", "softmax(l)*sum(y) - y", "proved", "any target"),
@@ -182,10 +183,16 @@ add(
         letters={"o0": "j"},
         identities=(
             Identity(
-                "q[j] = (1 - epsilon)*delta(j, y) + epsilon/N; sum(q)",
+                TARGET + "sum(q)",
                 "1",
                 {"l": "N", "y": ":index=N", "epsilon": ""},
                 "a smoothed target sums to 1",
+            ),
+            Identity(
+                TARGET + "-sum(q * log_softmax(l))",
+                SMOOTHED,
+                {"l": "N", "y": ":index=N", "epsilon": ""},
+                "the cross-entropy −Σ q log p, since q sums to 1",
             ),
             Identity(
                 SMOOTHED,

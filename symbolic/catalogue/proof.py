@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sympy import Add, Expr, cos, exp, oo, sin
@@ -10,12 +11,12 @@ from gradproof.symbolic.catalogue.entry import Identity
 from gradproof.symbolic.checks import StepError, same_values
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, rebuild
-from gradproof.symbolic.fold import facts
+from gradproof.symbolic.fold import facts, put_in
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.language import build
 from gradproof.symbolic.normal_form import vanishes
 from gradproof.symbolic.polynomials import NoNormalForm
-from gradproof.symbolic.system import System, out_letters
+from gradproof.symbolic.system import Equation, System, out_letters
 
 VALUE = "VALUE"
 
@@ -56,7 +57,7 @@ def _called(system: System, name: str) -> System:
 def _zero(left: System, right: System) -> bool:
     """Whether the normal form of the difference of the two values is 0."""
     other = right.renamed({name: f"{name}_right" for name in right.defined})
-    equations = [e.with_body(prepared(e.body)) for e in (*left.equations, *other.equations)]
+    equations = [e.with_body(prepared(e.body)) for e in unmasked((*left.equations, *other.equations))]
     both = System({**left.arrays, **other.arrays}, tuple(equations), (VALUE,), left.hidden | other.hidden)
     array = both.arrays[VALUE]
     outs = out_letters(array.rank)
@@ -64,6 +65,15 @@ def _zero(left: System, right: System) -> bool:
         return vanishes(both, Access(VALUE, *outs) - Access(f"{VALUE}_right", *outs), array.axes(outs), facts=facts(both))
     except NoNormalForm:
         return False
+
+
+def unmasked(equations: Sequence[Equation]) -> list[Equation]:
+    """The equations with masked scores put where they are read."""
+    masks = [e for e in equations if isinstance(e.body, where) and e.body.args[2] == -oo]
+    found = [e for e in equations if e not in masks or e.name == VALUE]
+    for mask in masks:
+        found = [put_in(e, mask) for e in found]
+    return found
 
 
 def prepared(expr: Expr) -> Expr:
