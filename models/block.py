@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradproof.numeric.compile import Compiled, compile_numpy
+from gradproof.numeric.nodes import identifier
 from gradproof.symbolic.calculus import adjoint, bar
 from gradproof.symbolic.derive import derive_system
 from gradproof.symbolic.expr import names
@@ -99,7 +100,7 @@ class Block:
     @property
     def differentiated(self) -> Differentiated:
         """Derived and compiled when it is first needed: decoding needs no backward pass."""
-        return differentiated(equations_of(self.equations))
+        return differentiated(_Key(self.equations))
 
     def evaluate(self, arrays: Arrays) -> dict[str, Array]:
         """The outputs alone."""
@@ -118,7 +119,7 @@ class Block:
         """The gradients of all variables, from those of all outputs."""
         code = self.differentiated
         given = {cotangent(name): value for name, value in cotangents.items() if cotangent(name) in code.cotangents}
-        found = code.backward.function(**kept, **given)
+        found = code.backward.function(**{identifier(name): value for name, value in {**kept, **given}.items()})
         return {name: found[bar(name)] for name in self.equations.variables}
 
 
@@ -144,10 +145,6 @@ class _Key:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.key == other.key
-
-
-def equations_of(equations: Equations) -> _Key:
-    return _Key(equations)
 
 
 @lru_cache(maxsize=500)
@@ -213,11 +210,4 @@ def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:
     """The results of generated code, without the checks of its arguments: the wiring guarantees names and shapes."""
-    return dict(code.function(**{name: arrays[name] for name in code.arguments.names}))
-
-
-def zeros_like_missing(cotangents: Mapping[str, Array | None], outputs: Arrays) -> dict[str, Array]:
-    """Zeros for outputs that nothing depends on."""
-    return {
-        name: np.zeros_like(outputs[name]) if (given := cotangents.get(name)) is None else given for name in outputs
-    }
+    return dict(code.function(**{identifier(name): arrays[name] for name in code.arguments.names}))

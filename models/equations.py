@@ -21,7 +21,7 @@ def norm(kind: str) -> Equations:
     return Equations("rmsnorm", f"y = rmsnorm(x, eps={EPSILON}) * g", {"x": "B,T,d", "g": "d"}, ("y",))
 
 
-def embedding(positions: bool, scaled: bool, dropout: bool, learned: bool = False) -> Equations:
+def embedding(positions: bool, scaled: bool, dropout: bool) -> Equations:
     """x_i = E[w_i] (times √d in the 2017 paper) + p_i."""
     shapes = {"w": "B,T:index=N", "E": "N,d"}
     text = "E[w[b,i],k]" + ("*sqrt(d)" if scaled else "")
@@ -31,7 +31,7 @@ def embedding(positions: bool, scaled: bool, dropout: bool, learned: bool = Fals
     if dropout:
         shapes["D"] = "B,T,d"
         text = f"({text})*D[b,i,k]"
-    return Equations("embedding", f"x[b,i,k] = {text}", shapes, ("x",), constant=("D",) if learned else ("D", "p"))
+    return Equations("embedding", f"x[b,i,k] = {text}", shapes, ("x",), constant=("D", "p"))
 
 
 def projection(name: str, source: str, letter: str, bias: bool, rotary: bool) -> str:
@@ -42,10 +42,9 @@ def projection(name: str, source: str, letter: str, bias: bool, rotary: bool) ->
 
 
 def rotation(name: str, letter: str) -> str:
-    """Each pair (c = 0, 1) is turned by the angle position · frequency: C is its cosine, Z its sine."""
+    """Each pair (c = 0, 1) is turned by the angle position · frequency; C is its cosine, Z its sine: − for c = 0."""
     return (
-        f"{name}r[b,{letter},a,c,p] = {name}[b,{letter},a,c,p]*C[{letter},p] "
-        f"+ (2*c - 1)*{name}[b,{letter},a,1-c,p]*Z[{letter},p]"
+        f"{name}r[b,{letter},a,c,p] = {name}[b,{letter},a,c,p]*C[{letter},p] + {name}[b,{letter},a,1-c,p]*Z[{letter},c,p]"
     )
 
 
@@ -73,7 +72,7 @@ def attention(cross: bool, bias: bool, rotary: bool, dropout: bool) -> Equations
     ]
     shapes = {"X0": "B,T,d", "X": "B,T,d", **({"Y": "B,Ts,d"} if cross else {}), "M": f"B,T,{'Ts' if cross else 'T'}:index=2"}
     shapes |= _head_shapes(bias, rotary, "QKVO")
-    shapes |= {"C": "T,d_p", "Z": "T,d_p"} if rotary else {}
+    shapes |= {"C": "T,d_p", "Z": "T,2,d_p"} if rotary else {}
     shapes |= {"DA": f"B,h,T,{'Ts' if cross else 'T'}", "D": "B,T,d"} if dropout else {}
     return Equations("attention", "; ".join(statements), shapes, ("R",), ("A",), ("C", "Z", "D", "DA"))
 
@@ -102,7 +101,7 @@ def keys_values(bias: bool, rotary: bool) -> Equations:
     shapes = {"X": "B,T,d", **_head_shapes(bias, rotary, "KV")}
     if rotary:
         statements.insert(1, rotation("K", "j"))
-        shapes |= {"C": "T,d_p", "Z": "T,d_p"}
+        shapes |= {"C": "T,d_p", "Z": "T,2,d_p"}
     outputs = ("Kr", "V") if rotary else ("K", "V")
     return Equations("keys_values", "; ".join(statements), shapes, outputs, constant=("C", "Z"))
 
@@ -116,7 +115,7 @@ def cached_attention(bias: bool, rotary: bool) -> Equations:
         _combined(bias, False),
     ]
     shapes = {"X0": "B,T,d", "X": "B,T,d", "M": "B,T,Ts:index=2", **_head_shapes(bias, rotary, "QO")}
-    shapes |= {"Kr": "B,Ts,h,2,d_p", "V": "B,Ts,h,d_v", "C": "T,d_p", "Z": "T,d_p"} if rotary else {}
+    shapes |= {"Kr": "B,Ts,h,2,d_p", "V": "B,Ts,h,d_v", "C": "T,d_p", "Z": "T,2,d_p"} if rotary else {}
     shapes |= {"K": "B,Ts,h,d_k", "V": "B,Ts,h,d_k"} if not rotary else {}
     return Equations("cached_attention", "; ".join(statements), shapes, ("R",), ("A",), ("C", "Z"))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sympy import Expr, S
 
-from gradproof.numeric.lower import Lowering, Part, Ranges, extreme, order_of
+from gradproof.numeric.lower import Lowering, Part, Ranges, extreme, order_of, surely
 from gradproof.numeric.nodes import Cut, Node, Place
 from gradproof.symbolic.expr import Access, Index, letters, nonnegative
 
@@ -64,7 +64,7 @@ def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence
         first = [array.first(axis) for axis in range(array.rank)]
     indices = [(index - start).expand() for index, start in zip(indices, first, strict=True)]
     plans = [affine(index, ranges) for index in indices]
-    kinds = _kinds(plans, indices, ranges)
+    kinds = _kinds(plans, indices, node.shape, ranges)
     node, labels = _cut(low, node, plans, kinds, ranges)
     for axis, kind in enumerate(kinds):
         if kind == "digits":
@@ -77,11 +77,13 @@ def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence
     return Part(node, tuple(labels))  # type: ignore[arg-type]
 
 
-def _kinds(plans: Sequence[Affine | None], indices: Sequence[Expr], ranges: Ranges) -> list[str]:
+def _kinds(
+    plans: Sequence[Affine | None], indices: Sequence[Expr], sizes: Sequence[Expr], ranges: Ranges
+) -> list[str]:
     """How each axis is read: at one place, cut, as windows, along a diagonal, or looked up."""
     used = Counter(letter for plan in plans if plan for letter in plan.letters)
     kinds = []
-    for plan in plans:
+    for plan, size in zip(plans, sizes, strict=True):
         if plan is None:
             kinds.append("lookup")
         elif not plan.slopes:
@@ -89,6 +91,8 @@ def _kinds(plans: Sequence[Affine | None], indices: Sequence[Expr], ranges: Rang
         elif len(plan.slopes) == 1:
             same = [other for other in plans if other and other.slopes == plan.slopes]
             kinds.append("cut" if used[plan.letters[0]] == len(same) and len(same) <= 2 else "lookup")
+            if plan.slopes[0][1] not in (1, -1) and leaves(plan, size, ranges):
+                kinds[-1] = "lookup"
         else:
             alone = len(plan.slopes) == 2 and all(used[letter] == 1 for letter in plan.letters)
             kinds.append("lookup" if not alone else "digits" if digits(plan, ranges) else "window")
@@ -114,12 +118,14 @@ def _cut(
 ) -> tuple[Node, Labels]:
     places: list[Place] = []
     labels: Labels = []
-    turned = []
+    turned, padded = [], []
     for axis, (plan, kind) in enumerate(zip(plans, kinds, strict=True)):
         if kind == "at":
             places.append(plan.constant)
         elif kind == "cut":
             ((letter, slope),) = plan.slopes
+            if leaves(plan, node.shape[axis], ranges):
+                padded.append((axis, span(plan, node.shape[axis], ranges)))
             lo, hi = ranges[letter]
             start = slope * (lo if sign(slope) > 0 else hi - 1) + plan.constant
             places.append(Cut(start.expand(), (hi - lo).expand(), slope * sign(slope)))
@@ -129,10 +135,25 @@ def _cut(
         else:
             places.append(Cut(S.Zero, node.shape[axis]))
             labels.append(axis)
+    for axis, stretch in padded:  # a condition forbids the places outside
+        node, places[axis] = _padded_axis(low, node, axis, stretch)
     node = low.graph.index(node, places)
     for axis in turned:
         node = low.graph.flip(node, axis)
     return node, labels
+
+
+def _padded_axis(low: Lowering, node: Node, axis: int, stretch: Span) -> tuple[Node, Cut]:
+    """The node with zeros before and behind an axis, and the stretch of it that is read."""
+    whole = [Cut(S.Zero, length) for length in node.shape]
+    start = S.Zero if stretch.before != 0 else stretch.first
+    stop = node.shape[axis] if stretch.behind != 0 else stretch.last + 1
+    inner = Cut(start, (stop - start).expand())
+    node = low.graph.index(node, [*whole[:axis], inner, *whole[axis + 1 :]])
+    total = (stretch.last - stretch.first + 1).expand()
+    shape = [*node.shape[:axis], total, *node.shape[axis + 1 :]]
+    node = low.graph.place(node, [*whole[:axis], Cut(stretch.before, inner.count), *whole[axis + 1 :]], shape)
+    return node, Cut(S.Zero, total)
 
 
 @dataclass(frozen=True)
@@ -148,8 +169,8 @@ class Span:
 def span(plan: Affine, size: Expr, ranges: Ranges) -> Span:
     index = sum((slope * letter for letter, slope in plan.slopes), plan.constant)
     first, last = extreme(index, ranges, -1), extreme(index, ranges, 1)
-    before = S.Zero if nonnegative(first) else -first
-    behind = S.Zero if nonnegative(size - 1 - last) else (last - size + 1).expand()
+    before = S.Zero if surely(first) else -first
+    behind = S.Zero if surely(size - 1 - last) else (last - size + 1).expand()
     return Span(first, last, before, behind)
 
 
@@ -176,13 +197,19 @@ def _split(
     return low.graph.reshape(node, shape), [*labels[:position], high, digit, *labels[position + 1 :]]
 
 
+def leaves(plan: Affine, size: Expr, ranges: Ranges) -> bool:
+    """Whether an index may leave its axis."""
+    stretch = span(plan, size, ranges)
+    return stretch.before != 0 or stretch.behind != 0
+
+
 def padded_bounds(low: Lowering, access: Access, ranges: Ranges) -> set[Expr]:
     """The expressions that are at least 0 inside the array, for the windows of an access that need padding."""
     array = low.system.arrays[access.name]
     indices = [(index - array.first(axis)).expand() for axis, index in enumerate(access.indices)]
     plans = [affine(index, ranges) for index in indices]
     found: set[Expr] = set()
-    for index, plan, kind, size in zip(indices, plans, _kinds(plans, indices, ranges), array.shape, strict=True):
+    for index, plan, kind, size in zip(indices, plans, _kinds(plans, indices, array.shape, ranges), array.shape, strict=True):
         if kind == "window":
             stretch = span(plan, size, ranges)
             found |= {index} if stretch.before != 0 else set()
@@ -198,17 +225,8 @@ def _window(
     row, column = sorted(slopes, key=lambda x: (x not in wanted, wanted.index(x) if x in wanted else 0))
     counts = {letter: (ranges[letter][1] - ranges[letter][0]).expand() for letter in slopes}
     position = labels.index(axis)
-    size = node.shape[position]
-    stretch = span(plan, size, ranges)
-    start = S.Zero if stretch.before != 0 else stretch.first
-    stop = size if stretch.behind != 0 else stretch.last + 1
-    whole = [Cut(S.Zero, length) for length in node.shape]
-    inner = Cut(start, (stop - start).expand())
-    node = low.graph.index(node, [*whole[:position], inner, *whole[position + 1 :]])
-    total = (stretch.last - stretch.first + 1).expand()
-    padded = [*node.shape[:position], total, *node.shape[position + 1 :]]
-    put = Cut(stretch.before, inner.count)
-    node = low.graph.place(node, [*whole[:position], put, *whole[position + 1 :]], padded)
+    stretch = span(plan, node.shape[position], ranges)
+    node, _ = _padded_axis(low, node, position, stretch)
     node = low.graph.windows(node, position, (slopes[column] * sign(slopes[column]) * (counts[column] - 1) + 1).expand())
     labels = [*labels, column]
     labels[position] = row
@@ -243,8 +261,7 @@ def _lookup(
         part = low.lower(index, ranges)
         plan = affine(index, ranges)
         if plan is not None:
-            stretch = span(plan, node.shape[position], ranges)
-            if stretch.before != 0 or stretch.behind != 0:
+            if leaves(plan, node.shape[position], ranges):
                 part = _clipped(low, part, node.shape[position])
         parts.append(part)
     order = order_of([part.letters for part in parts], [])

@@ -80,18 +80,28 @@ class Arguments:
         Raises ArgumentError.
         """
         self._check_names(values)
-        arrays = {array.name: as_array(array, values[array.name]) for array in self.arrays}
-        dtype = common_dtype(values[a.name] for a in self.arrays if a.below is None)
+        arrays = {array.name: self.convert(array, values[array.name]) for array in self.arrays}
+        dtype = self.dtype(values[a.name] for a in self.arrays if a.below is None)
         sizes = {size: whole_size(size, values[size.name]) for size in self.given}
         self._check_shapes(arrays, sizes)
         for array in self.arrays:
             if array.below is not None:
                 _check_lookup(array, arrays[array.name], sizes)
+                arrays[array.name] = self.lookup(arrays[array.name])
             else:
                 arrays[array.name] = self.number(arrays[array.name], dtype)
         return {identifier(n): v for n, v in {**arrays, **{s.name: v for s, v in sizes.items()}}.items() if n in self.names}, dtype
 
-    def number(self, value: np.ndarray, dtype: Any) -> Any:
+    def convert(self, array: Array, value: Any) -> Any:
+        return as_array(array, value)
+
+    def dtype(self, values: Iterable[Any]) -> Any:
+        return common_dtype(values)
+
+    def lookup(self, value: Any) -> Any:
+        return value
+
+    def number(self, value: Any, dtype: Any) -> Any:
         return value.astype(dtype, copy=False) if value.ndim else dtype.type(value)
 
     def finish(self, value: Any, dtype: Any, inputs: Iterable[Any] = ()) -> Any:
@@ -177,11 +187,11 @@ def whole_size(size: Symbol, value: Any) -> int:
     return int(value)
 
 
-def _check_lookup(array: Array, values: np.ndarray, sizes: Mapping[Symbol, int]) -> None:
+def _check_lookup(array: Array, values: Any, sizes: Mapping[Symbol, int]) -> None:
     bound = array.below
     if bound is None or not bound.free_symbols <= sizes.keys():
         return
     limit = int(bound.xreplace(dict(sizes)))
     wrong = values[(values < 0) | (values >= limit)]
-    if wrong.size:
-        raise ArgumentError(f"{array.name} holds {wrong.flat[0]}, which is not an index from 0 to {bound} - 1 = {limit - 1}")
+    if len(wrong):
+        raise ArgumentError(f"{array.name} holds {int(wrong[0])}, which is not an index from 0 to {bound} - 1 = {limit - 1}")

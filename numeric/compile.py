@@ -76,12 +76,12 @@ def compile_numpy(
     >>> float(f(x=[1.0, 2.0, 2.0])["L"])
     9.0
     """
-    return compile_with(NumpyPrinter, Arguments, derived, outputs, name, comment)
+    return compile_with(NumpyPrinter, Arguments.of, derived, outputs, name, comment)
 
 
 def compile_with(
     printer_type: type[NumpyPrinter],
-    arguments_type: type[Arguments],
+    make_arguments: Callable[..., Arguments],
     derived: System | Derivation,
     outputs: Sequence[str] | None,
     name: str,
@@ -98,7 +98,7 @@ def compile_with(
         declared = [*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])]
         arrays = [system.arrays[name] for name in declared]
     name = name or ("forward" if result.variables is None else "value_and_gradients")
-    return Builder(stabilise(system), printer_type, arguments_type, arrays, result, comment).build(name)
+    return Builder(stabilise(system), printer_type, make_arguments, arrays, result, comment).build(name)
 
 
 def inputs_of(system: System, whole: System) -> list[Array]:
@@ -137,7 +137,7 @@ class Builder:
         self,
         system: System,
         printer_type: type[NumpyPrinter],
-        arguments_type: type[Arguments],
+        make_arguments: Callable[..., Arguments],
         arrays: Sequence[Array],
         result: Result,
         comment: Callable[[Equation], str] | None,
@@ -148,9 +148,8 @@ class Builder:
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
         self.printer = printer_type({}, like, dtype)
-        self.arguments_type = arguments_type
         self.entries = self.scheduled()
-        self.arguments = arguments_type.of(self.arrays, self.used_sizes())
+        self.arguments = make_arguments(self.arrays, self.used_sizes())
 
     def scheduled(self) -> list[Entry]:
         low = Lowering(self.system)

@@ -84,6 +84,8 @@ def typical(size: Expr) -> int:
 
 def pair(low: Lowering, a: Part, b: Part, needed: set[Index], wanted: Sequence[Index]) -> Part:
     """The product of two arrays, summed over the letters that only they have."""
+    a = reduced(low, "sum", a, [x for x in a.letters if x not in b.letters and x not in needed])
+    b = reduced(low, "sum", b, [x for x in b.letters if x not in a.letters and x not in needed])
     both = [letter for letter in a.letters if letter in b.letters]
     summed = [letter for letter in both if letter not in needed]
     batch = [letter for letter in both if letter in needed]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, Function, Mul, Pow, S
+from sympy import Add, Expr, Function, Max, Min, Mul, Pow, S
 
 from gradproof.numeric.nodes import Graph, Node, identifier, negative
 from gradproof.symbolic.errors import GradproofError
@@ -168,6 +168,22 @@ def extreme(bound: Expr, ranges: Ranges, sign: int) -> Expr:
     return bound
 
 
+def surely(expr: Expr) -> bool:
+    """Whether an expression in sizes is at least 0; it may hold a smaller or larger of two.
+
+    >>> from gradproof.symbolic.expr import Size
+    >>> n, m = Size("n"), Size("m")
+    >>> surely(n - Min(n, m)), surely(m - Max(n, m))
+    (True, False)
+    """
+    chosen = sorted(expr.atoms(Min, Max), key=str)
+    if not chosen:
+        return nonnegative(expr)
+    options = [expr.xreplace({chosen[0]: arg}).expand() for arg in chosen[0].args]
+    one_is_enough = isinstance(chosen[0], Min) == bool(expr.expand().coeff(chosen[0]) < 0)
+    return any(map(surely, options)) if one_is_enough else all(map(surely, options))
+
+
 def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
     """Conditions that say what widened ranges have lost."""
     from gradproof.symbolic.expr import compare
@@ -179,6 +195,19 @@ def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
         if letters(hi) & ranges.keys():
             found.append(compare("<", letter, hi))
     return [condition for condition in found if condition != 1]
+
+
+def truth(condition: Compare, known: Sequence[tuple[Index, Expr, Expr]]) -> bool | None:
+    """Whether a condition on letters holds everywhere (True), nowhere (False), or it cannot be said."""
+    left, right = condition.sides
+    above, below = nonnegative(right - left - 1, known), nonnegative(left - right - 1, known)
+    if condition.op == "<":
+        return True if above else False if nonnegative(left - right, known) else None
+    if condition.op == "<=":
+        return True if nonnegative(right - left, known) else False if below else None
+    if (right - left).expand() == 0:
+        return condition.op == "=="
+    return (condition.op == "!=") if above or below else None
 
 
 def lower_index(low: Lowering, expr: Index, ranges: Ranges, wanted: Sequence[Index]) -> Part:
@@ -199,9 +228,19 @@ def lower_pow(low: Lowering, expr: Pow, ranges: Ranges, wanted: Sequence[Index])
 def lower_where(low: Lowering, expr: where, ranges: Ranges, wanted: Sequence[Index]) -> Part:
     from gradproof.numeric.product import may_be_undefined
 
-    parts = [low.lower(arg, ranges, wanted) for arg in expr.args]
+    condition, *branches = expr.args
+    parts = [lower_condition(low, condition, ranges, wanted), *(low.lower(x, ranges, wanted) for x in branches)]
     risky = any(may_be_undefined(low, branch) for branch in expr.args[1:])
     return low.elementwise(("where", risky), lambda nodes: low.graph.where(*nodes, risky), parts, wanted)
+
+
+def lower_condition(low: Lowering, expr: Expr, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    """A condition, or several that must all hold, as booleans."""
+    known = [(letter, lo, hi) for letter, (lo, hi) in ranges.items()]
+    pieces = [f for f in Mul.make_args(expr) if not (isinstance(f, Compare) and truth(f, known) is True)]
+    if not pieces:
+        return Part(low.graph.scalar(1))
+    return low.mul([low.lower(piece, ranges, wanted) for piece in pieces], wanted)
 
 
 def lower_function(low: Lowering, expr: Function, ranges: Ranges, wanted: Sequence[Index]) -> Part:

@@ -155,17 +155,20 @@ class Graph:
             return node
         if node.op == "mul" and node.args[0].op == "scalar" and node not in self.fixed:
             return self.mul([self.scalar(number), *node.args])
-        kind = "i" if node.kind in "bi" and number.is_integer else "f"
+        if not number.is_integer:
+            node = self.floating(node)
+        kind = "i" if node.kind in "bi" else "f"
         return self.make("mul", [self.scalar(number), node], (), node.shape, kind)
 
     def pow(self, base: Node, exponent: Node) -> Node:
         if is_scalar(exponent, 1):
             return base
-        kind = "i" if base.kind == "i" and is_natural(exponent) else "f"
+        base = base if is_natural(exponent) else self.floating(base)
+        kind = "i" if base.kind == "i" else "f"
         return self.make("pow", [self.number(base), exponent], (), broadcast_shape([base, exponent]), kind)
 
     def call(self, function: str, args: Sequence[Node]) -> Node:
-        args = [self.number(arg) for arg in args]
+        args = [self.floating(arg) for arg in args]
         return self.make("call", args, (function,), broadcast_shape(args))
 
     def where(self, condition: Node, a: Node, b: Node, risky: bool) -> Node:

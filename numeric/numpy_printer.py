@@ -17,8 +17,6 @@ from gradproof.numeric.number_printer import ADD, ATOM, COMPARE, MUL, POSTFIX, P
 from gradproof.numeric.statement_printer import REDUCTIONS, StatementPrinter
 from gradproof.symbolic.functions import ELEMENTWISE
 
-INDENT = "    "
-
 TABLE = {
     "arange": "np.arange({0}, {1})",
     "arange0": "np.arange({1})",
@@ -70,10 +68,14 @@ HELPERS = {
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)
 ''',
-    "erf(": '''def erf(x):
-    """The error function, entry by entry."""
-    values = [math.erf(value) for value in np.ravel(x)]
-    return np.array(values, x.dtype).reshape(np.shape(x))
+    "erf(": '''try:
+    from scipy.special import erf
+except ImportError:
+
+    def erf(x):
+        """The error function, entry by entry."""
+        values = [math.erf(value) for value in np.ravel(x)]
+        return np.array(values, x.dtype).reshape(np.shape(x))
 ''',
 }
 IMPORTS = {
@@ -97,6 +99,7 @@ class NumpyPrinter(StatementPrinter):
     functions: Mapping[str, str] = FUNCTIONS
     helpers: Mapping[str, str] = HELPERS
     imports: Mapping[str, str] = IMPORTS
+    axis_word, keep_word = "axis", "keepdims"
     decorator: str = '@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # np.where computes both branches'
 
     def decorated(self) -> bool:
@@ -147,7 +150,10 @@ class NumpyPrinter(StatementPrinter):
         return self.form("float", self.expression(arg, POSTFIX), dtype=self.dtype or "float"), POSTFIX
 
     def print_call(self, node: Node) -> tuple[str, int]:
-        return self.functions[node.data[0]].format(*map(self.expression, node.args)), POSTFIX
+        return self.called(node.data[0], node.args), POSTFIX
+
+    def called(self, function: str, args: Sequence[Node]) -> str:
+        return self.functions[function].format(*map(self.expression, args))
 
     def print_compare(self, node: Node) -> tuple[str, int]:
         (left, right), sign = node.args, node.data[0]
@@ -157,7 +163,10 @@ class NumpyPrinter(StatementPrinter):
 
     def print_where(self, node: Node) -> tuple[str, int]:
         self.risky = self.risky or node.data[0]
-        return self.form("where", *map(self.expression, node.args)), POSTFIX
+        return self.chosen(*node.args), POSTFIX
+
+    def chosen(self, condition: Node, a: Node, b: Node) -> str:
+        return self.form("where", *map(self.expression, (condition, a, b)))
 
     # -------------------------------------------------------------------------------------------------- sums, products
 
@@ -245,8 +254,11 @@ class NumpyPrinter(StatementPrinter):
         return f"{self.expression(left, MUL if chain else UNARY)} @ {self.expression(right, UNARY)}", MUL
 
     def print_tensordot(self, node: Node) -> tuple[str, int]:
-        axes = tuple(axis[0] if len(axis) == 1 else list(axis) for axis in node.data)
+        axes = self.axes_of(node.data)
         return self.form("tensordot", *map(self.expression, node.args), axes=str(axes)), POSTFIX
+
+    def axes_of(self, axes: Sequence[Sequence[int]]) -> tuple[int | list[int], ...]:
+        return tuple(axis[0] if len(axis) == 1 else list(axis) for axis in axes)
 
     def print_einsum(self, node: Node) -> tuple[str, int]:
         arguments = ", ".join(map(self.expression, node.args))
@@ -259,8 +271,8 @@ class NumpyPrinter(StatementPrinter):
         axes: Any = node.data[0] if len(node.data) == 1 else tuple(node.data)
         if node.op == "sum" and arg.op == "diagonal" and arg.rank == 1 and arg not in self.names:
             return self.form("trace", self.expression(arg.args[0])), POSTFIX
-        options = [] if len(node.data) == arg.rank and not keep else [f"axis={axes}"]
-        options += ["keepdims=True"] if keep else []
+        options = [] if len(node.data) == arg.rank and not keep else [f"{self.axis_word}={axes}"]
+        options += [f"{self.keep_word}=True"] if keep else []
         return self.form(node.op, self.expression(arg, POSTFIX), options=", ".join(options)), POSTFIX
 
     print_sum = print_max = print_prod = print_mean = reduction
@@ -296,18 +308,24 @@ class NumpyPrinter(StatementPrinter):
         return self.expression(arg, POSTFIX) + self.subscript(node.data, arg.shape), POSTFIX
 
     def print_flip(self, node: Node) -> tuple[str, int]:
-        text = self.expression(node.args[0], POSTFIX)
-        return f"{text}[{':, ' * node.data[0]}::-1]", POSTFIX
+        return self.flipped(self.expression(node.args[0], POSTFIX), node.data[0]), POSTFIX
+
+    def flipped(self, text: str, axis: int) -> str:
+        return f"{text}[{':, ' * axis}::-1]"
 
     def print_diagonal(self, node: Node) -> tuple[str, int]:
         (arg,) = node.args
-        axes = "" if node.data == (0, 1) else f"axis1={node.data[0]}, axis2={node.data[1]}"
+        one, two = self.axis_word + "1", self.axis_word + "2"
+        axes = "" if node.data == (0, 1) else f"{one}={node.data[0]}, {two}={node.data[1]}"
         return f"{self.expression(arg, POSTFIX)}.diagonal({axes})", POSTFIX
 
     def print_windows(self, node: Node) -> tuple[str, int]:
         (arg,), (axis, width) = node.args, node.data
+        return self.windowed(arg, axis, self.number(width)), POSTFIX
+
+    def windowed(self, arg: Node, axis: int, width: str) -> str:
         options = f", axis={axis}" if arg.rank > 1 else ""
-        return self.form("windows", self.expression(arg), width=self.number(width), axis=options), POSTFIX
+        return self.form("windows", self.expression(arg), width=width, axis=options)
 
     def print_take(self, node: Node) -> tuple[str, int]:
         array, *indices = node.args

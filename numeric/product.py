@@ -78,9 +78,9 @@ def _drop_padded(low: Lowering, terms: Terms) -> None:
 def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     """Σ of the product of all factors and masks."""
     summed = terms.summed
-    inner = [*wanted, *(letter for letter, _, _ in terms.axes)]
-    factors = [(factor, low.lower(factor, terms.ranges, inner)) for factor in terms.factors if factor != 1]
-    masks = [low.lower(condition, terms.ranges, wanted) for condition in terms.conditions if condition != 1]
+    factors = [(factor, low.lower(factor, terms.ranges, wanted)) for factor in terms.factors if factor != 1]
+    order = wanted or max((part.letters for _, part in factors), key=len, default=())
+    masks = [low.lower(condition, terms.ranges, order) for condition in terms.conditions if condition != 1]
     if any(condition == 0 for condition in terms.conditions):
         return Part(low.graph.scalar(0))
     outside = [part for _, part in factors if not summed & set(part.letters)]

@@ -15,7 +15,7 @@ from itertools import product
 
 from sympy import Add, Expr, Integer, S
 
-from gradproof.numeric.lower import Lowering, Part, Ranges
+from gradproof.numeric.lower import Lowering, Part, Ranges, truth
 from gradproof.numeric.nodes import Cut, Node, Place, identifier
 from gradproof.numeric.statements import Fill, Loop, Statement, Store
 from gradproof.symbolic.errors import GradproofError
@@ -330,16 +330,3 @@ def decided(body: Expr, context: Step) -> Expr:
         if value is not None:
             found[condition] = Integer(value)
     return body.xreplace(found)
-
-
-def truth(condition: Compare, known: Sequence[tuple[Index, Expr, Expr]]) -> bool | None:
-    """Whether a condition on letters holds everywhere (True), nowhere (False), or it cannot be said."""
-    left, right = condition.sides
-    above, below = nonnegative(right - left - 1, known), nonnegative(left - right - 1, known)
-    if condition.op == "<":
-        return True if above else False if nonnegative(left - right, known) else None
-    if condition.op == "<=":
-        return True if nonnegative(right - left, known) else False if below else None
-    if (right - left).expand() == 0:
-        return condition.op == "=="
-    return (condition.op == "!=") if above or below else None

@@ -55,7 +55,7 @@ REDUCE: dict[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
     "min": lambda x, axes: torch.amin(x, dim=axes),
     "prod": lambda x, axes: torch.prod(x.flatten(0, len(axes) - 1), dim=0),
 }
-FIXED = ("axis", "keepdims", "approximate", "subscripts", "shape", "n", "m")  # parameters that are no arrays
+FIXED = ("axis", "keepdims", "approximate", "subscripts", "shape", "width", "n", "m")  # parameters that are no arrays
 
 
 def evaluate(program: Program, tensors: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> Tensor:
@@ -326,8 +326,8 @@ class Evaluator:
             return node.value
         if wanted is not int:
             self.fail(f"{key} is {'True or False' if wanted is bool else 'a text'}", node)
-        if isinstance(node, ast.Tuple | ast.List) and key == "axis":
-            return tuple(self.integer(element) for element in node.elts)
+        if isinstance(node, ast.Tuple | ast.List) and key in ("axis", "width"):
+            return tuple(self.fixed(key, element) for element in node.elts)
         return self.integer(node)
 
     def where_arguments(self, given: Mapping[str, ast.expr]) -> list[Tensor]:

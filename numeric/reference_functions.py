@@ -203,6 +203,13 @@ _ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
     "mish": functional.mish,
 }
 
+def pad(x: Tensor, width: int | tuple) -> Tensor:
+    """Zeros around an array: one width, a pair for every axis alike, or a pair for each axis."""
+    one = (width, width) if isinstance(width, int) else width
+    widths = one if isinstance(one[0], tuple) else [one] * x.ndim
+    return functional.pad(x, [number for pair in reversed(widths) for number in pair])
+
+
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{name: _elementwise(function) for name, function in _ELEMENTWISE.items()},
     **{"sum": sum_, "mean": mean, "max": max_, "min": min_, "prod": prod, "norm": norm, "logsumexp": logsumexp},
@@ -211,7 +218,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{"tr": trace, "trace": trace, "inv": inv, "det": det, "logdet": logdet, "solve": solve},
     **{"diag": diag, "outer": outer, "dot": dot, "kron": kron, "vec": vec, "einsum": einsum},
     **{"eye": eye, "ones": ones, "zeros": zeros, "maximum": maximum, "minimum": minimum},
-    **{"clip": clip, "pow": power, "transpose": transpose},
+    **{"clip": clip, "pow": power, "transpose": transpose, "pad": pad},
 }
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}

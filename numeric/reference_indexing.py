@@ -211,7 +211,7 @@ def _solved(ev: Evaluator, r: IndexRange, readings: list[Reading], known: Mappin
         if slope:
             lows += [] if r.lower else [-(-low // slope)]
             highs.append(high // slope)
-    return (max(lows), min(highs)) if highs else None
+    return (max(0, *lows) if not r.lower else max(lows), min(highs)) if highs else None
 
 
 # Picking

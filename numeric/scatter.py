@@ -47,9 +47,8 @@ def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges) -> Part:
     sizes = {x: part.node.shape[k] for k, x in enumerate(part.letters)}
     shape = [(ranges[x][1] - ranges[x][0]).expand() for x in free] + [sizes[x] for x in rest]
     aligned = [low.align(index, running) for index in indices]
-    extent = [(terms.ranges[x][1] - terms.ranges[x][0]).expand() for x in running]
-    values = low.graph.broadcast(low.align(part, [*running, *rest]), [*extent, *(sizes[x] for x in rest)])
-    node = low.graph.make("scatter", [low.graph.floating(values), *aligned], (), shape)
+    values = low.graph.number(low.align(part, [*running, *rest]))
+    node = low.graph.make("scatter", [values, *aligned], (), shape)
     return Part(node, (*free, *rest))
 
 

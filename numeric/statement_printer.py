@@ -115,14 +115,17 @@ class StatementPrinter(NumberPrinter):
             return f"{target}{self.subscript(term.data, term.shape)} {sign} {self.expression(term.args[0])}"
         if term.op == "overlap":
             return self.overlap(target, term)
-        values, *places = map(self.expression, term.args)
+        values, *places = term.args
+        return self.scattered(target, [self.expression(place) for place in places], values)
+
+    def scattered(self, target: str, places: Sequence[str], values: Node) -> str:
         inside = places[0] if len(places) == 1 else f"({', '.join(places)})"
-        return self.table["scatter"].format(target=target, places=inside, values=values)
+        return self.form("scatter", target=target, places=inside, values=self.expression(values))
 
     # ---------------------------------------------------------------------------------------------- places and shapes
 
     def form(self, key: str, *args: str, **options: str) -> str:
-        return self.table[key].format(*args, **options)
+        return self.table[key].format(*args, **{"dtype": self.typed(), "device": self.placed(), **options})
 
     def subscript(self, places: Sequence[Place], shape: Sequence[Expr]) -> str:
         marks = [self.mark(place, size) for place, size in zip(places, shape, strict=True)]
@@ -149,6 +152,10 @@ class StatementPrinter(NumberPrinter):
         if node.shape in self.like:
             return self.form("full_like", text, like=self.like[node.shape])
         return self.form("full_number", text, shape=self.shape(node.shape), dtype=self.typed() or ", float")
+
+    def placed(self) -> str:
+        """The option that says on which device a new array lies; NumPy has none."""
+        return ""
 
     def typed(self) -> str:
         return f", dtype={self.dtype}" if self.dtype else ""

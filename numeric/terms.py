@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, Integer, Max, Min, Mul, S
 
-from gradproof.numeric.lower import Lowering, Part, Ranges, range_conditions
+from gradproof.numeric.lower import Lowering, Part, Ranges, range_conditions, truth
 from gradproof.numeric.nodes import Cut, Place
 from gradproof.symbolic.calculus import solve_deltas
 from gradproof.symbolic.expr import Axis, Compare, Index, letters, names, nonnegative
@@ -51,7 +51,8 @@ def sorted_terms(factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges, 
         pieces, axes, _ = solve_deltas(pieces, axes, outer)
     inner = dict(low.over(ranges, axes))
     pieces += range_conditions(axes, inner)
-    conditions = [piece for piece in pieces if isinstance(piece, Compare)]
+    known = [(letter, lo, hi) for letter, (lo, hi) in inner.items()]
+    conditions = [piece for piece in pieces if isinstance(piece, Compare) and truth(piece, known) is not True]
     others = [piece for piece in pieces if not isinstance(piece, Compare)]
     return Terms(others, conditions, axes, inner)
 

@@ -99,17 +99,16 @@ class Builder:
         """
         for reading in self.readings if not letter.known else ():
             slope = reading.index.expand().coeff(letter.index)
-            if not (isinstance(slope, Integer) and slope > 0):
+            if not isinstance(slope, Integer) or slope == 0:
                 continue
             rest = (reading.index - slope * letter.index).expand()
             low, high = _extremes(rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values()))
-            if low is not None and high is not None:
-                letter.lower, letter.upper = -_whole(low, slope), _whole(reading.size - 1 - high, slope) + 1
-                break
-        if not letter.known:  # an index of delta(i, j) alone runs as far as the other
-            other = next((self.ranges[b] for a, b in self.equal_letters if a == letter.index and b in self.ranges), None)
-            if other is not None:
-                _, letter.lower, letter.upper = other
+            if low is None or high is None:
+                continue
+            last = _whole(reading.size - 1 - high if slope > 0 else low, abs(slope))
+            first = -_whole(low if slope > 0 else reading.size - 1 - high, abs(slope))
+            letter.lower, letter.upper = S.Zero if nonnegative(-first) else first, last + 1
+            break
         if not letter.known:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
         axis = letter.axis

@@ -131,7 +131,7 @@ def _bounded(factor: Expr, axes: list[Axis], assumed: list[Expr]) -> list[Axis] 
         if rest.atoms(Access) or letters(rest):
             continue
         first, last = (-rest, hi - 1) if slope == 1 else (lo, rest)
-        if slope == 1 and not nonnegative(first - lo) or slope == -1 and not nonnegative(hi - 1 - last):
+        if not nonnegative(first - lo if slope == 1 else hi - 1 - last):
             continue
         length = (last + 1 - first).expand()
         if not nonnegative(length) and length not in assumed:

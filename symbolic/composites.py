@@ -49,9 +49,16 @@ def softmax_parts(b: Builder, x: Value, axis: int) -> tuple[Value, Value, Value]
     return b.memo[key]  # type: ignore[return-value]
 
 
+def _one_axis(axis: Axes, x: Value) -> int:
+    found = positions(axis, x.rank)
+    if len(found) != 1:
+        raise ShapeMismatch("one axis is needed, as in axis=-1")
+    return found[0]
+
+
 def softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     """P = E/Z with E = exp(x) and Z = Σ E over the axis."""
-    (axis,) = positions(axis, x.rank)
+    axis = _one_axis(axis, x)
     key = b.remember("softmax", x, axis)
     if key not in b.memo:
         x, e, z = softmax_parts(b, x, axis)
@@ -94,7 +101,7 @@ def _dropped(value: Value, axes: Sequence[int], keepdims: bool) -> Value:
 
 def log_softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     """x − log Σ exp(x)."""
-    (axis,) = positions(axis, x.rank)
+    axis = _one_axis(axis, x)
     softmax_beside(b, x, axis)
     x, _, z = softmax_parts(b, x, axis)
     return _map(b, lambda x, z: x - sympy.log(z), x, z)

@@ -137,6 +137,8 @@ def _kept(reader: MatrixReader, factors: Sequence[Expr], bound: list[Axis], keep
         renamed[letter] = reader.letters.pick(hi - lo, used)
         used.add(renamed[letter].name)
     own = tuple((renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in keep)
+    if any(reader.free(bound_) & set(axes) for _, lo, hi in own for bound_ in (lo, hi)):
+        raise NoForm  # a range that depends on the row is no matrix product
     reader.ranges.update({letter: (lo, hi) for letter, lo, hi in own})
     inner = reader.fixing(renamed.values())
     pieces = [factor.xreplace(renamed) for factor in factors]

@@ -1,4 +1,4 @@
-"""Counting: parameters, operations, memory traffic, and what a backward pass keeps, from the equations and their ranges.
+"""Counting parameters, operations, memory traffic and what a backward pass keeps, from equations and their ranges.
 
 >>> from gradproof.symbolic.language import build
 >>> shapes = {"Q": "n,d_k", "K": "n,d_k", "V": "n,d_v"}
@@ -19,7 +19,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sympy import Add, Expr, Integer, Mul, Number, S, Symbol, summation
+from sympy import Add, Expr, Integer, Mul, S, Symbol, summation
 
 from gradproof.symbolic import text as printing
 from gradproof.symbolic.calculus import adjoint
@@ -248,7 +248,7 @@ def leading(count: Expr) -> Expr:
     >>> leading(2 * n**2 * d + 4 * n**2 + 8 * n * d**2)
     d**2*n + d*n**2
     """
-    terms = {Mul(*(f for f in Mul.make_args(term) if not isinstance(f, Number))) for term in Add.make_args(count.expand())}
+    terms = {term.as_coeff_Mul()[1] for term in Add.make_args(count.expand())}
 
     def outgrown(term: Expr, other: Expr) -> bool:
         powers = [factor.as_base_exp()[1] for factor in Mul.make_args(other / term)]

@@ -261,12 +261,15 @@ def declared_law(builder: Builder, declaration: Declaration, number: Callable[[B
     if len(given) > 1 and family not in ("iid", "independent"):
         fail(f"even and kurt= go with iid= or independent=; the moments of {family} are known")
     if clash := SHARED.intersection(declaration.properties):
-        fail(f"the entries of a random array are independent: {declaration.name} cannot be {', '.join(sorted(clash))} too")
+        fail(
+            f"the entries of a random array are independent: {declaration.name} cannot be {' and '.join(sorted(clash))}"
+        )
     array = builder.arrays[declaration.name]
     if family == "categorical":
         chances = _probabilities(builder, declaration)
         return Law(array.name, family, (chances,), below=builder.arrays[chances.name].shape[0])
-    parameters = tuple(_parameter(builder, node, array, family, text, number) for node in declaration.options.get(family, ()))
+    given_values = declaration.options.get(family, ())
+    parameters = tuple(_parameter(builder, node, array, family, text, number) for node in given_values)
     kurt = declaration.options.get("kurt")
     law = Law(array.name, family, parameters, "even" in given, number(builder, kurt[0]) if kurt else None)
     if law.variance.is_negative:

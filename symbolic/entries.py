@@ -23,6 +23,13 @@ def to_entries(expr: Expr, outs: Sequence[Index], system: System, letters_: Lett
     return EntryReader(system, letters_, Terms(system), tuple(outs), scope).read(expr)
 
 
+def implicit(expr: Implicit) -> Node:
+    """An entry of an inverse; the determinant of a matrix."""
+    if expr.kind == "inv":
+        return Name(f"{expr.matrix}_inv", expr.indices)
+    return Call(expr.kind, (Name(expr.matrix, (*expr.indices, None, None)),))
+
+
 @dataclass(frozen=True)
 class EntryReader:
     """Reads expressions entry by entry; `outs` are the letters of the left side, `scope` holds all letters in use."""
@@ -39,6 +46,8 @@ class EntryReader:
             return signed_number(expr)
         if isinstance(expr, Access):
             return Name(expr.name, expr.indices)
+        if isinstance(expr, Implicit):
+            return implicit(expr)
         if isinstance(expr, Add):
             return self.sum(expr)
         if isinstance(expr, Compare):

@@ -1,7 +1,7 @@
 """Expectations by brute force: every outcome of small discrete distributions that have the declared moments.
 
-This knows nothing of moment algebra, so each of its steps is checked by it: both sides are averaged over all outcomes of
-the array that the step integrates, with everything else held fixed. Sizes are 1 to 4; entries take two values where
+This knows nothing of moment algebra, so each of its steps is checked by it: both sides are averaged over all outcomes
+of the array that the step integrates, with everything else held fixed. Sizes are 1 to 4; entries take two values where
 two suffice, with skewness 3/2 or 8/3 where nothing is declared of it, and as many as its moments need for a normal or
 uniform entry. Arithmetic is exact, over the rationals, or to 40 digits where a root is no rational number.
 """
@@ -20,7 +20,7 @@ import mpmath
 from sympy import Expr, Integer, Rational, Symbol, sqrt
 
 from gradproof.symbolic.checks import StepError, close, said
-from gradproof.symbolic.distributions import FAMILIES, ORDER, Law
+from gradproof.symbolic.distributions import ORDER, Law
 from gradproof.symbolic.evaluate import HighPrecision, Letters, NotAlgebraic, Point, Undefined, Value
 from gradproof.symbolic.expr import Access, Axis, Size
 from gradproof.symbolic.system import Array, System
@@ -68,8 +68,9 @@ class Exact:
     def function(self, name: str, arguments: list[Fraction]) -> Fraction:
         if name not in ("relu", "absolute", "sign", "maximum"):
             raise NotAlgebraic(name)
-        x = arguments[0]
-        return {"relu": max(x, Fraction(0)), "absolute": abs(x), "sign": Fraction((x > 0) - (x < 0)), "maximum": max(arguments)}[name]
+        x, zero = arguments[0], Fraction(0)
+        sign = Fraction((x > 0) - (x < 0))
+        return {"relu": max(x, zero), "absolute": abs(x), "sign": sign, "maximum": max(arguments)}[name]
 
     def compare(self, op: str, left: Fraction, right: Fraction) -> bool:
         return {"<": left < right, "<=": left <= right, "==": left == right, "!=": left != right}[op]
@@ -128,14 +129,16 @@ class World:
     @property
     def parameters(self) -> frozenset[str]:
         """Names of arrays that are parameters of laws."""
-        used = [p for law in self.laws.values() for p in (*law.parameters, *([law.kurt] if law.kurt is not None else []))]
+        used = [p for law in self.laws.values() for p in (*law.parameters, law.kurt) if p is not None]
         return frozenset(a.name for p in used for a in p.atoms(Access))
 
 
 class Trial(Point):
     """A point at which the entries of some random arrays are asked for, one outcome after the other."""
 
-    def __init__(self, world: World, sizes: Mapping[Symbol, int], arithmetic: Any, seed: int, open_arrays: Iterable[str]) -> None:
+    def __init__(
+        self, world: World, sizes: Mapping[Symbol, int], arithmetic: Any, seed: int, open_arrays: Iterable[str]
+    ) -> None:
         super().__init__(world.system, sizes, arithmetic(seed), seed)
         self.world, self.open = world, frozenset(open_arrays)
         self.outcome: dict[tuple[str, tuple[int, ...]], Value] = {}
@@ -179,11 +182,13 @@ class Trial(Point):
         for name, law in self.world.laws.items():
             for k in range(3, ORDER + 1):
                 if symbol.name == f"mu{k}_{name}":
-                    mean = self.value(law.mean, {})
-                    return self.mean(name, lambda x, k=k: self.field.power(x - mean, Integer(k)))  # type: ignore[misc]
+                    return self.central(name, k, self.value(law.mean, {}))
         rng = random.Random(repr((self.seed, symbol.name)))
         value = Fraction(rng.randrange(1, 5), 5) if symbol.name in self.world.chances else rng.choice(SQUARES)
         return self.field.number(Rational(value.numerator, value.denominator))
+
+    def central(self, name: str, k: int, mean: Value) -> Value:
+        return self.mean(name, lambda x: self.field.power(x - mean, Integer(k)))
 
     def mean(self, name: str, function: Callable[[Value], Value]) -> Value:
         place = (0,) * self.system.arrays[name].rank
@@ -199,13 +204,13 @@ class Trial(Point):
         if (name, index) not in self.known:
             law = self.world.laws[name]
             place = tuple(map(Integer, index))
-            p = [self.value(law.at(parameter, place), {}) for parameter in law.parameters if law.family != "categorical"]
             one = self.field.number(Integer(1))
             if law.family == "categorical":
                 own = law.parameters[0].name
                 self.known[name, index] = [(v, self.entry(own, (v,))) for v in range(self.integer(law.below, {}))]
             elif law.family == "bernoulli":
-                self.known[name, index] = [(0 * one, one - p[0]), (one, p[0])]
+                p = self.value(law.at(law.parameters[0], place), {})
+                self.known[name, index] = [(0 * one, one - p), (one, p)]
             else:
                 mean, variance = (self.value(law.at(moment, place), {}) for moment in (law.mean, law.variance))
                 root = self.field.power(variance, Rational(1, 2))
@@ -217,22 +222,23 @@ class Trial(Point):
         needed = self.world.needed.get(law.name)
         degree, functions = (needed.degree, needed.functions) if needed else (2, False)
         if law.family in STANDARD and (functions or degree > 3):
-            family, parameters, n = FAMILIES[law.family], STANDARD[law.family], degree // 2 + 1
+            standard = Law(law.name, law.family, STANDARD[law.family])
+            orders = range(2 * (degree // 2 + 1))
             self._inexact()
-            if functions:
-                assert family.absolute is not None
-                sides = gauss([self.value(family.absolute(k, *parameters), {}) for k in range(2 * n)])
+            if functions:  # exact on each half of the line
+                sides = gauss([self.value(standard.absolute(k), {}) for k in orders])
                 return [(sign * z, chance / 2) for z, chance in sides for sign in (-1, 1)]
-            assert family.central is not None
-            return gauss([self.value(family.central(k, *parameters) if k > 1 else Integer(1 - k), {}) for k in range(2 * n)])
+            return gauss([self.value(standard.central(k), {}) for k in orders])
         if law.kurt is not None and degree > 3:
             self._inexact()
             kurt = self.value(law.kurt, {})
-            skew = 0 if law.symmetric or kurt < 2 else mpmath.mpf(1) / 2
-            edge = mpmath.sqrt(kurt)
-            return gauss([1, 0, 1, skew, kurt, 0]) if skew else [(-edge, 1 / kurt / 2), (0 * edge, 1 - 1 / kurt), (edge, 1 / kurt / 2)]
-        if law.symmetric and functions:
-            return self._numbers([(-2, Fraction(1, 10)), (Fraction(-1, 2), Fraction(2, 5)), (Fraction(1, 2), Fraction(2, 5)), (2, Fraction(1, 10))])
+            if law.symmetric or kurt < 2:
+                edge, chance = mpmath.sqrt(kurt), 1 / kurt / 2
+                return [(-edge, chance), (0 * edge, 1 - 2 * chance), (edge, chance)]
+            return gauss([1, 0, 1, mpmath.mpf(1) / 2, kurt, 0])
+        if law.symmetric and (functions or degree > 3):
+            chances = {Fraction(2): Fraction(1, 10), Fraction(1, 2): Fraction(2, 5)}
+            return self._numbers([(sign * z, chance) for z, chance in chances.items() for sign in (-1, 1)])
         if law.symmetric:
             return self._numbers([(-1, Fraction(1, 2)), (1, Fraction(1, 2))])
         chance = CHANCE[list(self.world.laws).index(law.name) % 2]
@@ -333,5 +339,6 @@ def compared(
         a, b = combine(*(trial.average(expr, letters) for expr in before)), trial.average(after, letters)
         if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
             shown = ", ".join(map(str, before))
-            raise StepError(f"averaged over all outcomes, {shown} gives {a} and {after} gives {b} ({said(trial.sizes)})")
+            where = said(trial.sizes)
+            raise StepError(f"averaged over all outcomes, {shown} gives {a} and {after} gives {b} ({where})")
     return max(counts)

@@ -107,6 +107,9 @@ class Compare(Expr):
     def sides(self) -> tuple[Expr, Expr]:
         return self.args[1], self.args[2]
 
+    def _eval_power(self, exponent: Expr) -> Expr | None:
+        return self if exponent.is_positive else None  # 0 and 1 are their own powers
+
     def _sympystr(self, printer: object) -> str:
         return f"[{self.args[1]} {self.op} {self.args[2]}]"
 

@@ -24,6 +24,7 @@ from gradproof.symbolic.expr import (
     Implicit,
     Index,
     Reduce,
+    accesses,
     count_accesses,
     letters,
     map_accesses,
@@ -35,6 +36,7 @@ from gradproof.symbolic.expr import (
 )
 from gradproof.symbolic.facts import FIRST, Facts, declared
 from gradproof.symbolic.functions import sigmoid
+from gradproof.symbolic.signs import collected
 from gradproof.symbolic.system import Equation, System
 
 NOTHING = Facts()
@@ -192,6 +194,8 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
     if isinstance(result, Compare):
         return facts.condition(result)
     if isinstance(result, Add):
+        result = collected(result)
+    if isinstance(result, Add):
         return common_factor(result)
     if isinstance(result, Mul):
         content, factors = _content(result.args)
@@ -200,13 +204,17 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
 
 
 def common_factor(expr: Add) -> Expr:
-    """Pull out the powers that all terms share (numbers stay: SymPy would multiply them back in)."""
+    """Pull out the powers that all terms share (numbers stay: SymPy would multiply them back in).
+
+    A shifted access stays beside the condition that keeps its index inside the array.
+    """
+    guarded = expr.has(Compare)
     tables = []
     for term in expr.args:
         powers: dict[Expr, Rational] = {}
         for factor in Mul.make_args(term):
             base, power = factor.as_base_exp()
-            if not isinstance(factor, Number) and isinstance(power, Rational):
+            if not isinstance(factor, Number) and isinstance(power, Rational) and not (guarded and _shifted(base)):
                 powers[base] = powers.get(base, Integer(0)) + power
         tables.append(powers)
     shared: dict[Expr, Rational] = {}
@@ -218,6 +226,11 @@ def common_factor(expr: Add) -> Expr:
         return expr
     pulled = Mul(*(base**power for base, power in shared.items()))
     return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _shifted(expr: Expr) -> bool:
+    """Whether an expression reads an array at a place that is no bare letter or number."""
+    return any(not isinstance(index, (Index, Integer)) for access in accesses(expr) for index in access.indices)
 
 
 def _deltas_first(expr: Expr, outer: Sequence[Axis]) -> Expr:

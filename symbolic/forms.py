@@ -32,9 +32,10 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     equation = readable(equation, letters)
     found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
     left = found.left if found else Name(equation.name, equation.place)
-    right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
     if equation.shown is not None:
         right = _shown(equation, system, letters, found is not None)
+    else:
+        right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
     return Sides(left, right, _partial(equation, system))
 
 
@@ -95,7 +96,10 @@ def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:
 
 
 def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
-    """An expression as the right side of an equation without a name."""
+    """An expression as the right side of an equation: one of the system, if it has this one, or one without a name."""
+    for equation in system.equations:
+        if equation.body == expr and equation.place == tuple(outs):
+            return equation
     ranges: dict[Expr, tuple[Expr, Expr]] = {}
     for access in accesses(expr):
         array = system.arrays[access.name]
@@ -107,6 +111,8 @@ def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
 
 def with_target(system: System, equation: Equation) -> System:
     """The system with an array for an equation without a name."""
+    if equation.name:
+        return system
     ends = {letter: hi for letter, _, hi in equation.axes}
     shape = tuple(ends.get(index, S.One) for index in equation.place)
     return System({**system.arrays, "": Array("", shape)}, system.equations, ())

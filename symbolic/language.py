@@ -165,7 +165,8 @@ class Reader:
         if equation is None or output in self.named or not isinstance(equation.body, Access):
             return output
         source = equation.body
-        if source.indices != equation.place or source.name in self.inputs():
+        shapes = [b.arrays[name].shape for name in (source.name, output)]
+        if source.indices != equation.place or shapes[0] != shapes[1] or source.name in self.inputs():
             return output
         b.equations.remove(equation)
         del b.arrays[output]
@@ -175,7 +176,8 @@ class Reader:
         b = self.b
         b.preferred = None
         plain = value.expr.name if isinstance(value.expr, sympy.Basic) and getattr(value.expr, "indices", None) == value.letters else None
-        if plain and (plain == name or (name is None and plain not in self.inputs())):
+        whole = plain is not None and b.arrays[plain].shape == value.sizes
+        if plain and whole and (plain == name or (name is None and plain not in self.inputs())):
             return plain
         target = name or b.name_for("L" if not value.rank else "F")
         b.define(target, value)

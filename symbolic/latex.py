@@ -139,6 +139,8 @@ def letter(name: str) -> str:
     """
     if name in GREEK:
         return LATEX_GREEK.get(name, rf"\{name}")
+    if name == "∇":
+        return r"\nabla"
     return name if len(name) == 1 or name.isdigit() else rf"\mathrm{{{name}}}"
 
 

@@ -50,7 +50,7 @@ def tokens(text: str) -> list[Token]:
         if match is None:
             character = text[place]
             hint = HINTS.get(character, "it has no meaning here")
-            raise ExpressionError(f"{character} is not part of an expression: {hint}", text, place)
+            raise ExpressionError(f"{character} is not part of an expression: {hint}", text, place, place + 1)
         if match.lastgroup != "space":
             found.append(Token(match.lastgroup or "", match.group(), place, match.end()))
         place = match.end()

@@ -166,9 +166,9 @@ class Work:
     def unrolled(self, equation: Equation, system: System) -> None:
         target = equation.target
         checked = same_average(World(system, self.laws, {}), [target], equation.body, equation.axes, ())
-        writer = self.writer_for(equation.axes)
-        name = text.plain_name(equation.name)[0]
-        self.log("closed recurrence", writer.bare(target), target, equation.body, checked or NOT_ENUMERATED, writer, name=name)
+        writer, name = self.writer_for(equation.axes), text.plain_name(equation.name)[0]
+        how = checked or NOT_ENUMERATED
+        self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, name=name)
 
     # --- the moments
 
@@ -203,7 +203,9 @@ class Work:
                 if after != expr:
                     after = self.move("half by symmetry", left, expr, after, [name], name=text.plain_name(name)[0])
                     return expanded(after, self.laws, self.integral.scope)
-        known = "There are rules for sums and products of powers, and for relu, abs and step of symmetric zero-mean entries"
+        known = (
+            "There are rules for sums and products of powers, and for relu, abs, step of symmetric zero-mean entries"
+        )
         raise RuleError(f"there is no rule for the expectation of {'; or of '.join(dict.fromkeys(refused))}. {known}")
 
     def formula(self, law: Law) -> str:
@@ -255,7 +257,7 @@ class Work:
     def rewritten(self, kept: Sequence[str]) -> MomentResult:
         """The expression in terms of the named intermediate values."""
         if self.laws:
-            raise ExpressionError("this is for expressions without random arrays; take expectation or variance of others")
+            raise ExpressionError("this is for expressions without random arrays; others have expectation and variance")
         whole, _ = self.inputs_only(self.system, self.system.arrays)
         left = self.named(self.label[0])
         value = self.move("inputs", left, self.bodies[0], whole)
@@ -268,7 +270,8 @@ class Work:
             one = System(self.system.arrays, self.system.equations, (name,), self.system.hidden)
             body, _ = self.inputs_only(one, self.system.arrays)
             body = normalise(body, self.system.arrays[name].axes(out_letters(rank)))
-            value = self.move("named value", left, value, recognised(value, body, Access(name, *out_letters(rank))), name=name)
+            found = recognised(value, body, Access(name, *out_letters(rank)))
+            value = self.move("named value", left, value, found, name=name)
         value = self.move("collect", left, value, shortest(value))
         self.ratios = []
         checked = same_average(self.world, [whole], value, self.axes, ())
@@ -278,8 +281,8 @@ class Work:
         for symbol, (name, function) in self.integral.unknown.items():
             if symbol in value.free_symbols:
                 raise RuleError(
-                    f"E of {function} is needed and does not follow from what is declared of {name}; relu, absolute and "
-                    f"steps have rules for a zero-mean {name} declared as normal=, uniform=, or iid=0,…:even"
+                    f"E of {function} is needed and does not follow from what is declared of {name}; relu, abs and step "
+                    f"have rules for a zero-mean {name} declared as normal=, uniform=, or iid=0,…:even"
                 )
         assumptions = self.assumptions()
         bodies = tuple(self.bodies)

@@ -113,7 +113,10 @@ class Counter:
     def reduction(self, expr: Reduce, ranges: Ranges) -> None:
         """A sum of products is contracted pair by pair; other reductions combine one term after the other."""
         inner = {**ranges, **{letter: (lo, hi) for letter, lo, hi in expr.axes}}
-        if expr.op == "sum" and isinstance(expr.body, Mul):
+        apart = not any(
+            letters(lo) | letters(hi) for _, lo, hi in expr.axes
+        )  # else no letter can be summed before another
+        if expr.op == "sum" and isinstance(expr.body, Mul) and apart:
             named = [factor for factor in expr.body.args if names(factor)]
             number = Mul(*(factor for factor in expr.body.args if not names(factor)))
             if number not in (1, -1):
@@ -133,9 +136,7 @@ class Counter:
 
     # --- contractions
 
-    def contraction(
-        self, factors: Sequence[Expr], out: frozenset[Index], axes: Sequence[Axis], ranges: Ranges
-    ) -> None:
+    def contraction(self, factors: Sequence[Expr], out: frozenset[Index], axes: Sequence[Axis], ranges: Ranges) -> None:
         """Σ of a product: the cheapest order of products of two factors, each summed as soon as a letter is done."""
         items = [(letters(factor), short(factor)) for factor in factors]
         unread = {axis[0] for axis in axes} - frozenset().union(*(used for used, _ in items))

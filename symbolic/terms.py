@@ -200,14 +200,14 @@ def decimal(value: Rational) -> str:
     return f"{padded[:-places]}.{padded[-places:]}"
 
 
-def name_key(node: Node) -> tuple[int, str, str]:
+def name_key(node: Node) -> tuple[int, str, int, str]:
     """The order of factors that commute: δ, scalars, names by their letters, what is computed, sums in brackets."""
     text = str(node)
     name = node.base if isinstance(node, Power) else node
     if isinstance(name, Name):
-        return 0 if name.rank or name.at else -1, name.name.casefold(), text
+        return 0 if name.rank or name.at else -1, name.name.casefold(), len(text), text
     kinds = {NumberNode: -4, Relation: -3, Pattern: -3, Delta: -2, Sum: 2, Big: 3}
-    return kinds.get(type(node), 1), "", text
+    return kinds.get(type(node), 1), "", len(text), text
 
 
 def quotient(top: list[Node], bottom: list[Node], core: Node | None) -> Node:

@@ -130,7 +130,8 @@ def shape_text(array: Array, system: System) -> str:
     'd×k'
     """
     printer = TextPrinter(system)
-    return "×".join(printer.expr(size)[0] for size in array.shape) or "scalar"
+    pieces = [printer.expr(size) for size in array.shape]
+    return "×".join(text if level >= POWER else f"({text})" for text, level in pieces) or "scalar"
 
 
 def equation_text(

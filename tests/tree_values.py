@@ -8,12 +8,16 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import mpmath
 import numpy as np
 from sympy import Expr
 
 from gradproof.symbolic import nodes
-from gradproof.symbolic.evaluate import Point
+from gradproof.symbolic.evaluate import HighPrecision, Point, Undefined
 from gradproof.symbolic.expr import Index
+from gradproof.symbolic.forms import readable, sides
+from gradproof.symbolic.letters import Letters
+from gradproof.symbolic.system import Equation, System
 
 ZERO = float("0.0")  # of any shape
 RELATIONS = {"<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}
@@ -160,7 +164,7 @@ class Values:
             return float(whole[name](args[0]))
         if name[:3] in ("row", "col"):
             return whole[name[3:]](args[0], axis=1 if name.startswith("row") else 0).reshape(-1, 1)
-        entry = np.vectorize(lambda x: float(self.point.field.function(name, [self.point.field.number_from(x)])))
+        entry = np.vectorize(lambda x: float(self.point.field.function(name, [mpmath.mpf(x)])))
         found = entry(args[0])
         return found if np.ndim(found) else float(found)
 
@@ -181,3 +185,37 @@ class Values:
             self.letters[letter] = value
             self.run(node, axes[1:], terms)
         self.letters = before
+
+
+def assert_equal(equation: Equation, system: System, form: str) -> None:
+    """Every entry of the printed tree equals the equation's, at a random point where all entries are defined."""
+    for seed in range(60):
+        sizes = {size: 2 + (k + seed) % 3 for k, size in enumerate(system.sizes)}  # different sizes differ
+        if any(int(size.xreplace(sizes)) < 1 for array in system.arrays.values() for size in array.shape):
+            continue
+        try:
+            return compare_at(Point(system, sizes, HighPrecision(seed), seed), equation, form)
+        except Undefined:
+            continue
+    raise AssertionError("no point at which all entries are defined")
+
+
+def compare_at(point: Point, equation: Equation, form: str) -> None:
+    letters = Letters(point.system)
+    found = sides(equation, point.system, form, letters)
+    equation = readable(equation, letters)
+    assert isinstance(found.left, nodes.Name)
+    starts = {letter: point.integer(lo, {}) for letter, lo, _ in equation.axes}
+    ranges = [range(starts[letter], point.integer(hi, {})) for letter, _, hi in equation.axes]
+    kept = {letter for index in found.left.at if index is not None for letter in index.atoms(Index)}
+    for place in product(*ranges):
+        letters_here = dict(zip(starts, place, strict=True))
+        expected = float(point.value(equation.body, letters_here))
+        value = Values(point, {letter: at for letter, at in letters_here.items() if letter in kept}).of(found.right)
+        if np.ndim(value):
+            free = [x for x, index in zip(equation.place, found.left.at, strict=True) if index is None]
+            shape = [len(r) for r, letter in zip(ranges, starts, strict=True) if letter in free]
+            assert list(value.shape) == (shape if len(free) == 2 else [*shape, 1])
+            value = value[tuple(letters_here[x] - starts[x] for x in free) + ((0,) if len(free) == 1 else ())]
+        close = value == expected or abs(value - expected) <= 1e-10 * max(1, abs(expected))
+        assert close, f"at {letters_here}: {value}, not {expected}"

@@ -4,7 +4,21 @@
 'proved'
 """
 
-from gradproof.symbolic.catalogue import attention, language_models, losses, optimisation, recurrent, transformer
+from gradproof.symbolic.catalogue import (
+    attention,
+    dynamics,
+    inference,
+    language_models,
+    losses,
+    multihead,
+    normalisation,
+    optimisation,
+    position,
+    recurrent,
+    seq2seq,
+    transformer,
+    views,
+)
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
 
 __all__ = [
@@ -14,13 +28,20 @@ __all__ = [
     "Moment",
     "add",
     "attention",
+    "dynamics",
     "entries",
     "get",
+    "inference",
     "known",
     "language_models",
     "losses",
+    "multihead",
+    "normalisation",
     "optimisation",
+    "position",
     "recurrent",
     "remove",
+    "seq2seq",
     "transformer",
+    "views",
 ]

@@ -91,6 +91,11 @@ def at_most(label: str, value: float, bound: float, tolerance: float = 0.0) -> E
     return Evidence(label, value, f"≤ {shown(bound)}", tolerance, float(value) <= float(bound) + tolerance)
 
 
+def at_least(label: str, value: float, bound: float) -> Evidence:
+    """The value must reach a bound."""
+    return Evidence(label, value, f"≥ {shown(bound)}", 0.0, float(value) >= float(bound))
+
+
 def holds(label: str, fact: bool, value: Any = "") -> Evidence:
     """Something must be so; `value` shows it."""
     return Evidence(label, bool(fact) if value == "" else value, True, 0.0, bool(fact))

@@ -1,6 +1,6 @@
 """Optimisation: Adam, the Bayesian reading of training, curvature (sources S-E1, S-E10, S-E19)."""
 
-from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
+from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add
 
 EVIDENCE = "gradproof.symbolic.catalogue.evidence_optimisation:"
 # one step number t with state m_0, v_0; `models/optimisers.py` runs the same equations
@@ -61,7 +61,7 @@ add(
                 "v_2 from v_0, as the document has it: its own correction 1 − β² does not fit",
             ),
         ),
-        evidence=EVIDENCE + "adam",
+        evidence="gradproof.models.evidence:adam",
         note="The document writes v_{t−2}; it is v_{t−1}. ε is added outside the root.",
         note_zh="文中写作 v_{t−2}，应为 v_{t−1}；ε 加在根号之外。",
     )
@@ -85,6 +85,15 @@ add(
             ),
             Identity("(1-b)*sum[s=0:t](b**s)", "1 - b**t", {"b": "", "x": "t"}, "the geometric sum, for every t"),
             Identity("b*(1 - b**t) + (1 - b)", "1 - b**(t+1)", {"b": "", "x": "t"}, "its induction step"),
+        ),
+        moments=(
+            Moment(
+                "expectation",
+                "(1-b)*sum[s](b**(t-1-s)*g[s])",
+                {"b": "", "g": "t:iid=mu,nu"},
+                "(1 - b**t)*mu",
+                "of the first moment; of the second with the mean of g² in place of μ",
+            ),
         ),
         evidence=EVIDENCE + "bias_correction",
         assumptions=("g_t has the same mean and mean square at every step",),
@@ -234,7 +243,7 @@ add(
                 "the quadratic form is the variance of x under p: never negative",
             ),
         ),
-        evidence="gradproof.models.tiny:curvature",
+        evidence="gradproof.models.evidence:curvature",
         note="The Hessian with respect to the parameters of a network can have negative eigenvalues, as that of the tiny"
         " model does.",
         note_zh="对网络参数的海森矩阵可以有负特征值，24 参数小模型即是如此。",

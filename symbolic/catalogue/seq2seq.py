@@ -6,7 +6,7 @@ from gradproof.symbolic.catalogue.entry import Entry, Identity, add
 ENCODER = (
     "h[0,b,k] = h_0[b,k]; "
     "z[t,b,k] = sum[l](W_h[k,l]*h[t,b,l]) + sum[r](W_x[k,r]*F[x[b,t],r]) + b_h[k]; "
-    "h[t+1,b,k] = sigma(z[t,b,k]); c = h[m]"
+    "h[t+1,b,k] = sigma(z[t,b,k]); c = (1*h)[m]"
 )
 ENCODER_SHAPES = {"h_0": "B,d", "W_h": "d,d", "W_x": "d,e", "b_h": "d", "F": "U,e", "x": "B,m:index=U"}
 DECODER = (
@@ -16,7 +16,7 @@ DECODER = (
 )
 DECODER_SHAPES = {"W_s": "d,d", "W_y": "d,e", "W_c": "d,d", "b_s": "d", "E": "V,e", "w": "B,T:index=V"}
 OUTPUT = "o = s @ W_o.T; P = softmax(o)"
-LOSS = "o[t,b,v] = sum[k](W_o[v,k]*s[t+1,b,k]); F_log = log_softmax(o); L = -sum[t,b](F_log[t,b,y[b,t]])"
+LOSS = "o = (1*s)[1:] @ W_o.T; F_log = log_softmax(o); L = -sum[t,b](F_log[t,b,y[b,t]])"
 ENCODER_PARAMETERS = ("W_h", "W_x", "b_h", "h_0", "F")
 DECODER_PARAMETERS = ("W_s", "W_y", "W_c", "b_s", "E")
 # attention from one decoder state s to the encoder states, the columns of H
@@ -145,7 +145,7 @@ add(
         "N, S",
         "counterexample",
         r"\hat y = \arg\max_y P(y \mid x)",
-        evidence="gradproof.models.evidence_decoding:argmax",
+        evidence="gradproof.models.evidence_sequences:argmax",
         note="Neither greedy nor beam search is guaranteed to find it, and a beam need not even score as well as greedy;"
         " a beam that keeps all V^T prefixes is brute force.",
         note_zh="贪心与束搜索都不保证找到最优序列，束搜索的得分甚至可能低于贪心；保留全部 V^T 个前缀的束即穷举。",

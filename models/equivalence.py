@@ -1,0 +1,131 @@
+"""The same weights in our generated code and in torch: logits, loss, every gradient, ten optimiser steps.
+
+torch is imported when a comparison is made, and only there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradproof.models.batches import PairBatch
+from gradproof.models.model import Model
+from gradproof.models.optimisers import Optimiser, clip
+from gradproof.models.text_batches import TextBatch
+from gradproof.models.tokens import BOS, EOS, PAD
+
+Array = NDArray[Any]
+FLOOR = 1e-9  # gradients that are 0 by symmetry (a key's bias) are compared with the largest gradient times this
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: the largest difference, relative to the largest entry of torch's array."""
+
+    compared: str
+    error: float
+
+
+class Other:
+    """The other side: a torch module, how it computes logits from a batch, and its parameters under our names."""
+
+    def __init__(
+        self,
+        module: Any,
+        logits: Callable[[Any, str], Any],
+        view: Callable[[Mapping[str, Any]], dict[str, Array]],
+        load: Callable[[Mapping[str, Array], Mapping[str, Any]], None],
+    ) -> None:
+        self.module, self.logits, self.view, self.load = module, logits, view, load
+
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.module.named_parameters(remove_duplicate=False))
+
+
+def relative(ours: Array, theirs: Array, least: float = 0.0) -> float:
+    """The largest difference relative to the largest entry, which counts as at least `least`."""
+    return float(np.abs(ours - theirs).max() / max(float(np.abs(theirs).max()), least, 1e-300))
+
+
+def compare(
+    model: Model[Any], other: Other, batch: Any, smoothing: float = 0.0, device: str = "cpu", steps: int = 10
+) -> list[Row]:
+    """Rows for logits, loss, each gradient, and each parameter after `steps` of AdamW with clipping (torch's variant)."""
+    import torch
+
+    other.module.to(device=device, dtype=getattr(torch, str(model.dtype)))
+    other.module.train(False)
+    other.load(model.parameters, other.parameters())
+    mask = torch.from_numpy(np.array(model.mask(batch))).to(device)
+    y = torch.from_numpy(np.array(batch.target_out if isinstance(batch, PairBatch) else batch.targets)).to(device)
+    adam = torch.optim.AdamW(other.module.parameters(), lr=1e-3, weight_decay=0.1)
+    ours = Optimiser("adamw", model.parameters.vector.size, dtype=model.dtype, decay=0.1)
+    rows: list[Row] = []
+    for step in range(steps):
+        adam.zero_grad()
+        logits = other.logits(batch, device)
+        loss = torch.nn.functional.cross_entropy(logits[mask], y[mask], label_smoothing=smoothing)
+        loss.backward()
+        result = model.loss_and_gradients(batch)
+        if step == 0:
+            rows.append(Row("logits", relative(model.logits(batch)[np.array(model.mask(batch))], _array(logits[mask]))))
+            rows.append(Row("loss", relative(np.array(result.loss), _array(loss))))
+            theirs = other.view({name: value.grad for name, value in other.parameters().items()})
+            least = FLOOR * max(float(np.abs(g).max()) for g in theirs.values())
+            rows += [Row(f"gradient of {n}", relative(result.gradients[n], g, least)) for n, g in theirs.items()]
+        torch.nn.utils.clip_grad_norm_(other.module.parameters(), 0.5)
+        adam.step()
+        clipped, _ = clip({"all": result.gradients.vector}, 0.5, delta=1e-6)
+        ours.step(model.parameters.vector, clipped["all"], 1e-3)
+    after = other.view(other.parameters())
+    # what Adam makes of a gradient that is rounding noise is noise: such parameters count by their step's size
+    return [*rows, *(Row(f"{n} after {steps} steps", relative(model.parameters[n], p, 1e-3)) for n, p in after.items())]
+
+
+def _array(tensor: Any) -> Array:
+    return np.asarray(tensor.detach().cpu().numpy())
+
+
+def random_pairs(rng: np.random.Generator, rows: int, source: int, target: int, sizes: tuple[int, int]) -> PairBatch:
+    """A batch of random pairs of unequal lengths, padded."""
+    lengths = rng.integers(1, source, rows), rng.integers(1, target, rows)
+    lengths[0][0], lengths[1][0] = source - 1, target - 1
+    source_mask, target_mask = (np.arange(n) <= length[:, None] for n, length in zip((source, target), lengths, strict=True))
+    tokens = [rng.integers(EOS + 1, size, mask.shape) for size, mask in zip(sizes, (source_mask, target_mask), strict=True)]
+    target_in = np.where(target_mask, np.concatenate([np.full((rows, 1), BOS), tokens[1][:, :-1]], axis=1), PAD)
+    return PairBatch(
+        np.where(source_mask, tokens[0], PAD), source_mask, target_in, np.where(target_mask, tokens[1], PAD), target_mask, np.arange(rows)
+    )
+
+
+def random_text(rng: np.random.Generator, rows: int, length: int, size: int) -> TextBatch:
+    """A batch of random windows, one of them cut short."""
+    valid = np.ones((rows, length), bool)
+    valid[-1, length // 2 :] = False
+    tokens, targets = (np.where(valid, rng.integers(EOS + 1, size, valid.shape), PAD) for _ in range(2))
+    return TextBatch(tokens, targets, valid, valid)
+
+
+def transformer_other(model: Any) -> Other:
+    """torch's Transformer of the same configuration."""
+    import torch
+
+    from gradproof.models.torch_transformer import Names, TorchTransformer
+
+    module = TorchTransformer(model.config)
+    names = Names(model, module)
+
+    def logits(batch: Any, device: str) -> Any:
+        def tensor(array: Array) -> Any:
+            return torch.from_numpy(np.array(array)).to(device)
+
+        if isinstance(batch, PairBatch):
+            source = tensor(batch.source), tensor(batch.source_mask)
+            return module(tensor(batch.target_in), tensor(batch.target_mask), True, *source)
+        return module(tensor(batch.inputs), tensor(batch.valid), model.config.kind == "decoder", None, None)
+
+    return Other(module, logits, names.view, names.load)  # type: ignore[arg-type]
