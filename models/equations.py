@@ -43,9 +43,7 @@ def projection(name: str, source: str, letter: str, bias: bool, rotary: bool) ->
 
 def rotation(name: str, letter: str) -> str:
     """Each pair (c = 0, 1) is turned by the angle position · frequency; C is its cosine, Z its sine: − for c = 0."""
-    return (
-        f"{name}r[b,{letter},a,c,p] = {name}[b,{letter},a,c,p]*C[{letter},p] + {name}[b,{letter},a,1-c,p]*Z[{letter},c,p]"
-    )
+    return f"{name}r[b,{letter},a,c,p] = {name}[b,{letter},a,c,p]*C[{letter},p] + {name}[b,{letter},a,1-c,p]*Z[{letter},c,p]"
 
 
 SCORES = "S[b,a,i,j] = sum[r](Q[b,i,a,r]*K[b,j,a,r])/sqrt(d_k)"
@@ -70,7 +68,12 @@ def attention(cross: bool, bias: bool, rotary: bool, dropout: bool) -> Equations
         *core(rotary, dropout),
         _combined(bias, dropout),
     ]
-    shapes = {"X0": "B,T,d", "X": "B,T,d", **({"Y": "B,Ts,d"} if cross else {}), "M": f"B,T,{'Ts' if cross else 'T'}:index=2"}
+    shapes = {
+        "X0": "B,T,d",
+        "X": "B,T,d",
+        **({"Y": "B,Ts,d"} if cross else {}),
+        "M": f"B,T,{'Ts' if cross else 'T'}:index=2",
+    }
     shapes |= _head_shapes(bias, rotary, "QKVO")
     shapes |= {"C": "T,d_p", "Z": "T,2,d_p"} if rotary else {}
     shapes |= {"DA": f"B,h,T,{'Ts' if cross else 'T'}", "D": "B,T,d"} if dropout else {}

@@ -59,7 +59,10 @@ def greedy_search() -> list[Evidence]:
         (found,) = greedy(stepper(model), None, [[seed % 3]], limit=6, eos=END)
         wrong += found.tokens != _greedy(model, (seed % 3,), 6)
     (tie,) = greedy(stepper(lambda prefix: [0.1, 0.4, 0.4, 0.1]), None, [[0]], limit=2, eos=END)
-    return [same("40 random models: outputs that differ from a loop", wrong, 0, 0.0), same("a tie of words 1 and 2", list(tie.tokens), [1, 1], 0.0)]
+    return [
+        same("40 random models: outputs that differ from a loop", wrong, 0, 0.0),
+        same("a tie of words 1 and 2", list(tie.tokens), [1, 1], 0.0),
+    ]
 
 
 def autoregressive() -> list[Evidence]:
@@ -148,7 +151,10 @@ def quantisation() -> list[Evidence]:
         codes = [round((value - low) / (high - low) * (2**bits - 1)) for value in x]
         wrong += codes != quantise(np.array(x), bits).levels().tolist()
     constants = [quantise(np.full(5, c), 8).dequantise().tolist() == [c] * 5 for c in (0.1, -3.7, 0.0, 1e30)]
-    return [same("codes that differ from the formula, 1 to 8 bits", wrong, 0, 0.0), holds("constant tensors come back exactly", all(constants))]
+    return [
+        same("codes that differ from the formula, 1 to 8 bits", wrong, 0, 0.0),
+        holds("constant tensors come back exactly", all(constants)),
+    ]
 
 
 def grid() -> list[Evidence]:
@@ -170,7 +176,10 @@ def quantisation_error() -> list[Evidence]:
         ratios.append(float(np.abs(quantise(x, bits).dequantise() - x).max() / bound))
     x = np.array([0.0, 0.5, 3.0])
     tight = float(np.abs(quantise(x, 2).dequantise() - x).max())
-    return [at_most("largest error over its bound, four random tensors", max(ratios), 1.0, 1e-12), same("(0, .5, 3) at 2 bits: the error is the bound", tight, 0.5)]
+    return [
+        at_most("largest error over its bound, four random tensors", max(ratios), 1.0, 1e-12),
+        same("(0, .5, 3) at 2 bits: the error is the bound", tight, 0.5),
+    ]
 
 
 def _bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
@@ -195,7 +204,7 @@ def _bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
 def bleu_scores() -> list[Evidence]:
     """“yes” against “no”, an exact copy, and random corpora against the definition and against sacrebleu."""
     rng = random.Random(0)
-    words = "a b c d e".split()
+    words = ["a", "b", "c", "d", "e"]
 
     def pair() -> tuple[list[str], list[str]]:
         reference = [rng.choice(words) for _ in range(rng.randint(6, 14))]
@@ -243,7 +252,10 @@ def adam() -> list[Evidence]:
     for t, g in enumerate(gradients, 1):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         by_hand -= 0.01 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    rows = [*evidence_optimisation.adam(), same("50 steps of the generated optimiser, by a loop", theta.tolist(), by_hand.tolist())]
+    rows = [
+        *evidence_optimisation.adam(),
+        same("50 steps of the generated optimiser, by a loop", theta.tolist(), by_hand.tolist()),
+    ]
     try:
         import torch
     except ImportError:
@@ -284,7 +296,9 @@ def curvature() -> list[Evidence]:
     hessian = tiny_hessian()
     values = np.linalg.eigvalsh((hessian + hessian.T) / 2)
     rows = [
-        at_most("largest asymmetry of the Hessian of the 24 parameters", float(np.abs(hessian - hessian.T).max()), 1e-7),
+        at_most(
+            "largest asymmetry of the Hessian of the 24 parameters", float(np.abs(hessian - hessian.T).max()), 1e-7
+        ),
         at_most("its smallest eigenvalue: the loss is not convex in the parameters", float(values[0]), -0.1),
         at_least("its largest eigenvalue", float(values[-1]), 1.0),
     ]
@@ -311,5 +325,3 @@ def tiny_hessian(step: float = 1e-5) -> Array:
                 sides.append(np.concatenate([np.asarray(gradients[key]).reshape(-1) for key in tiny.NAMES]))
             columns.append((sides[0] - sides[1]) / (2 * step))
     return np.array(columns)
-
-

@@ -30,9 +30,18 @@ def clipping() -> list[Evidence]:
     formula = compile_numpy(build(CLIP, {"g": "n", "tau": ""}))(g=flat, tau=0.5)["y"]
     huge, _ = clip({"W": np.full(100, 1e20, np.float32)}, 1.0)
     found = [
-        at_most("the formula against the optimiser's clipping: largest difference", float(np.abs(joined - formula).max()), 1e-15),
+        at_most(
+            "the formula against the optimiser's clipping: largest difference",
+            float(np.abs(joined - formula).max()),
+            1e-15,
+        ),
         same("norm after clipping to ½", float(np.linalg.norm(joined)), 0.5, 1e-14),
-        same("the cosine with the gradient: the direction is kept", float(joined @ flat / np.linalg.norm(joined) / norm), 1.0, 1e-14),
+        same(
+            "the cosine with the gradient: the direction is kept",
+            float(joined @ flat / np.linalg.norm(joined) / norm),
+            1.0,
+            1e-14,
+        ),
         same("100 float32 entries of 1e20, clipped to 1", float(huge["W"][0]), 0.1, 1e-7),
         *(holds(f"an entry that is {bad} is an error", _refused(bad)) for bad in (math.inf, math.nan)),
     ]
@@ -49,8 +58,15 @@ def clipping() -> list[Evidence]:
     mine = np.concatenate([g.reshape(-1) for g in ours.values()])
     return [
         *found,
-        at_most("torch's clip_grad_norm_, with its 1e−6: largest difference", float(np.abs(mine - theirs).max()), 1e-15),
-        same("torch's result over the formula's", float((theirs / joined).mean()), float(norm / (norm + TORCH_DELTA)), 1e-12),
+        at_most(
+            "torch's clip_grad_norm_, with its 1e−6: largest difference", float(np.abs(mine - theirs).max()), 1e-15
+        ),
+        same(
+            "torch's result over the formula's",
+            float((theirs / joined).mean()),
+            float(norm / (norm + TORCH_DELTA)),
+            1e-12,
+        ),
     ]
 
 

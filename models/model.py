@@ -67,7 +67,9 @@ class Model(ABC, Generic[BatchType]):
             return self.evaluation_steps, forward(self.evaluation_steps, values)
         return self.training_steps, forward(self.training_steps, values, Dropout(self.dropout, seed, self.dtype).masks)
 
-    def loss_and_gradients(self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None) -> Result:
+    def loss_and_gradients(
+        self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None
+    ) -> Result:
         """The mean loss of a batch and the gradient of every parameter.
 
         `tokens` is the number of targets of the whole batch of which this one is a part: gradients of parts then add
@@ -120,9 +122,7 @@ class Dropout:
         if not wanted:
             return {}
         length = sizes(shapes, {own: values[name] for own, name in step.reads.items() if name in values})
-        return {
-            step.reads[name]: self.draw(tuple(length[size] for size in shapes[name].split(","))) for name in wanted
-        }
+        return {step.reads[name]: self.draw(tuple(length[size] for size in shapes[name].split(","))) for name in wanted}
 
     def draw(self, shape: tuple[int, ...]) -> Array:
         kept = self.rng.random(shape, dtype=np.float32) >= self.rate

@@ -55,7 +55,7 @@ def save_curves(rows: Sequence[Row], path: FilePath, x: str = "step") -> Path:
     panels = ([losses] if losses else []) + [[name] for name in names if name not in losses]
     if not panels:
         raise DataError(f"there is nothing to draw: no record has a number beside {x!r}")
-    with _figure(4.8 * len(panels), 3.4, path) as figure:
+    with drawing(4.8 * len(panels), 3.4, path) as figure:
         for place, panel in enumerate(panels, start=1):
             axes = figure.add_subplot(1, len(panels), place)
             for name in panel:
@@ -99,7 +99,7 @@ def save_attention(
     wide, high = (min(max(0.32 * len(tokens), 1.6), 24.0) for tokens in (source, target))
     columns = min(len(maps), 4)
     lines = -(-len(maps) // columns)
-    with _figure(columns * (wide + 0.9) + 0.9, lines * (high + 1.0), path) as figure:
+    with drawing(columns * (wide + 0.9) + 0.9, lines * (high + 1.0), path) as figure:
         for place, one in enumerate(maps):
             axes = figure.add_subplot(lines, columns, place + 1)
             image = axes.imshow(one, cmap="Blues", vmin=0.0, vmax=max(1.0, float(maps.max())), aspect="auto")
@@ -134,7 +134,7 @@ def _numeric(rows: Iterable[Row], name: str) -> bool:
 
 
 @contextmanager
-def _figure(width: float, height: float, path: FilePath) -> Iterator[Any]:
+def drawing(width: float, height: float, path: FilePath) -> Iterator[Any]:
     """An empty figure to draw in; at the end of the block it is written to `path`."""
     try:
         import matplotlib

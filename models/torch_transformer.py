@@ -38,7 +38,10 @@ class Rotary(nn.Module):
         frequency = 10000.0 ** (-torch.arange(0, head, 2, dtype=x.dtype, device=x.device) / head)
         angle = torch.arange(length, dtype=x.dtype, device=x.device)[:, None] * frequency
         turn = torch.polar(torch.ones_like(angle), angle)
-        q, k = (torch.view_as_real(torch.complex(*part.chunk(2, dim=3)) * turn).transpose(3, 4).flatten(3) for part in (q, k))
+        q, k = (
+            torch.view_as_real(torch.complex(*part.chunk(2, dim=3)) * turn).transpose(3, 4).flatten(3)
+            for part in (q, k)
+        )
         out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
         return self.out_proj(out.transpose(1, 2).flatten(2))
 
@@ -51,7 +54,11 @@ class Layer(nn.Module):
         self.c = c
         norm = nn.LayerNorm if c.norm == "layernorm" else nn.RMSNorm
         rotary = c.positions == "rope"
-        own = Rotary(c.width, c.heads, c.bias) if rotary else nn.MultiheadAttention(c.width, c.heads, bias=c.bias, batch_first=True)
+        own = (
+            Rotary(c.width, c.heads, c.bias)
+            if rotary
+            else nn.MultiheadAttention(c.width, c.heads, bias=c.bias, batch_first=True)
+        )
         self.self_attn = own
         if cross:
             self.multihead_attn = nn.MultiheadAttention(c.width, c.heads, bias=c.bias, batch_first=True)
@@ -118,11 +125,11 @@ class TorchTransformer(nn.Module):
         if not self.stock:
             return Layer(c, cross)
         kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
-        return kind(
-            c.width, c.heads, c.inner, 0.0, c.activation, batch_first=True, norm_first=c.order == "pre"
-        )
+        return kind(c.width, c.heads, c.inner, 0.0, c.activation, batch_first=True, norm_first=c.order == "pre")
 
-    def forward(self, tokens: Tensor, seen: Tensor, causal: bool, source: Tensor | None, source_seen: Tensor | None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, seen: Tensor, causal: bool, source: Tensor | None, source_seen: Tensor | None
+    ) -> Tensor:
         memory = memory_mask = None
         if source is not None and source_seen is not None:
             memory = self.embedded(self.source_embed, source)
@@ -140,7 +147,9 @@ class TorchTransformer(nn.Module):
             x = self.run(layer, x, mask, memory, memory_mask)
         return self.out(self.decoder_norm(x) if self.c.closing_norm else x)
 
-    def run(self, layer: nn.Module, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
+    def run(
+        self, layer: nn.Module, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None
+    ) -> Tensor:
         if not self.stock:
             return layer(x, mask, memory, memory_mask)
         heads = self.c.heads
@@ -155,7 +164,9 @@ class TorchTransformer(nn.Module):
         if self.c.positions != "sinusoidal":
             return x
         place = torch.arange(tokens.shape[1], dtype=x.dtype, device=x.device)[:, None]
-        frequency = torch.exp(torch.arange(0, self.c.width, 2, dtype=x.dtype, device=x.device) * (-math.log(10000.0) / self.c.width))
+        frequency = torch.exp(
+            torch.arange(0, self.c.width, 2, dtype=x.dtype, device=x.device) * (-math.log(10000.0) / self.c.width)
+        )
         code = torch.zeros(tokens.shape[1], self.c.width, dtype=x.dtype, device=x.device)
         code[:, 0::2], code[:, 1::2] = torch.sin(place * frequency), torch.cos(place * frequency)
         return x + code
@@ -183,7 +194,9 @@ class Names:
         if c.bias:
             yield "output.b_U", ("out.bias", whole)
 
-    def stack(self, c: TransformerConfig, ours: str, theirs: str, cross: bool) -> Iterator[tuple[str, tuple[str, slice | None]]]:
+    def stack(
+        self, c: TransformerConfig, ours: str, theirs: str, cross: bool
+    ) -> Iterator[tuple[str, tuple[str, slice | None]]]:
         whole, d = slice(None), c.width
         kinds = [("attention", "self_attn"), *([("cross", "multihead_attn")] if cross else [])]
         linears = {"W_1": "linear1.weight", "b_1": "linear1.bias", "W_2": "linear2.weight", "b_2": "linear2.bias"}

@@ -101,7 +101,9 @@ class Wiring:
     steps: list[Step] = field(default_factory=list)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def add(self, where: str, stated: Equations, writes: str, data: dict[str, str], widths: dict[str, int] | None = None) -> str:
+    def add(
+        self, where: str, stated: Equations, writes: str, data: dict[str, str], widths: dict[str, int] | None = None
+    ) -> str:
         """One block at `where`; what `data` does not name is a parameter or a dropout mask of its own."""
         lengths = {**self.widths, **(widths or {})}
         reads = {own: data.get(own, f"{where}.{own}") for own in stated.shapes}

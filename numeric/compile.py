@@ -10,6 +10,7 @@ import linecache
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import sympy
@@ -77,6 +78,23 @@ def compile_numpy(
     9.0
     """
     return compile_with(NumpyPrinter, Arguments.of, derived, outputs, name, comment)
+
+
+def compile_torch(
+    derived: System | Derivation,
+    outputs: Sequence[str] | None = None,
+    name: str = "",
+    comment: Callable[[Equation], str] | None = None,
+    device: str = "auto",
+) -> Compiled:
+    """The function of `compile_numpy`, printed as torch code and run on `device` ("auto" is the GPU where there is one).
+
+    It takes and returns tensors; autograd is not used.
+    """
+    from gradproof.numeric.torch_printer import TorchArguments, TorchPrinter, chosen_device
+
+    make = partial(TorchArguments.on, chosen_device(device))
+    return compile_with(TorchPrinter, make, derived, outputs, name, comment)
 
 
 def compile_with(

@@ -16,7 +16,19 @@ from sympy import Add, Expr, Function, Max, Min, Mul, Pow, S
 
 from gradproof.numeric.nodes import Graph, Node, identifier, negative
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, nonnegative, open_
+from gradproof.symbolic.expr import (
+    Access,
+    Axis,
+    Compare,
+    Implicit,
+    Index,
+    Reduce,
+    compare,
+    letters,
+    names,
+    nonnegative,
+    open_,
+)
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.system import System
 
@@ -186,8 +198,6 @@ def surely(expr: Expr) -> bool:
 
 def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
     """Conditions that say what widened ranges have lost."""
-    from gradproof.symbolic.expr import compare
-
     found = []
     for letter, lo, hi in axes:
         if letters(lo) & ranges.keys():
@@ -199,6 +209,8 @@ def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
 
 def truth(condition: Compare, known: Sequence[tuple[Index, Expr, Expr]]) -> bool | None:
     """Whether a condition on letters holds everywhere (True), nowhere (False), or it cannot be said."""
+    if names(condition):
+        return None
     left, right = condition.sides
     above, below = nonnegative(right - left - 1, known), nonnegative(left - right - 1, known)
     if condition.op == "<":

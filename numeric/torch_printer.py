@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ import torch
 from sympy import Symbol
 
 from gradproof.numeric.arguments import ArgumentError, Arguments
-from gradproof.numeric.compile import Compiled, Derivation, compile_with
 from gradproof.numeric.nodes import Node
 from gradproof.numeric.number_printer import POSTFIX, UNARY
 from gradproof.numeric.numpy_printer import FUNCTIONS, TABLE, NumpyPrinter
 from gradproof.symbolic.functions import ELEMENTWISE
-from gradproof.symbolic.system import Array, Equation, System
+from gradproof.symbolic.system import Array
 
 TORCH_TABLE = {
     **{key: form.replace("np.", "torch.") for key, form in TABLE.items()},
@@ -174,22 +172,3 @@ def chosen_device(device: str) -> str:
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ArgumentError("there is no CUDA device here: use device='cpu'")
     return device
-
-
-def compile_torch(
-    derived: System | Derivation,
-    outputs: Sequence[str] | None = None,
-    name: str = "",
-    comment: Callable[[Equation], str] | None = None,
-    device: str = "auto",
-) -> Compiled:
-    """The function of `compile_numpy`, printed as torch code and run on `device`.
-
-    >>> from gradproof.symbolic.derive import derive
-    >>> f = compile_torch(derive("sum(x**3)", {"x": "n"}), device="cpu")
-    >>> value, gradients = f(x=torch.tensor([1.0, 2.0]))
-    >>> gradients["x"].tolist()
-    [3.0, 12.0]
-    """
-    make = partial(TorchArguments.on, chosen_device(device))
-    return compile_with(TorchPrinter, make, derived, outputs, name, comment)

@@ -109,6 +109,10 @@ class Builder:
             first = -_whole(low if slope > 0 else reading.size - 1 - high, abs(slope))
             letter.lower, letter.upper = S.Zero if nonnegative(-first) else first, last + 1
             break
+        if not letter.known:  # an index of delta(i, j) alone runs as far as the other
+            other = next((self.ranges[b] for a, b in self.equal_letters if a == letter.index and b in self.ranges), None)
+            if other is not None:
+                _, letter.lower, letter.upper = other
         if not letter.known:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
         axis = letter.axis

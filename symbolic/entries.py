@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Add, Expr, Function, Mul, Pow
 
 from gradproof.symbolic.contract import full_ranges
-from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, accesses, letters
 from gradproof.symbolic.functions import spelled
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed, times

@@ -228,7 +228,7 @@ class Trial(Point):
             if functions:  # exact on each half of the line
                 sides = gauss([self.value(standard.absolute(k), {}) for k in orders])
                 return [(sign * z, chance / 2) for z, chance in sides for sign in (-1, 1)]
-            return gauss([self.value(standard.central(k), {}) for k in orders])
+            return gauss([self.value(standard.central(k), {}) if k % 2 == 0 else 0 for k in orders])
         if law.kurt is not None and degree > 3:
             self._inexact()
             kurt = self.value(law.kurt, {})

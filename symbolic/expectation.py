@@ -35,7 +35,8 @@ from gradproof.symbolic.expr import (
     open_,
     sum_,
 )
-from gradproof.symbolic.fold import Facts, normalise
+from gradproof.symbolic.facts import Facts
+from gradproof.symbolic.fold import normalise
 from gradproof.symbolic.functions import absolute, relu
 
 MAX_FACTORS = 6  # entries of one array in one product: there are 203 partitions of six
@@ -126,7 +127,7 @@ class Integral:
 
     laws: Mapping[str, Law]
     outer: Sequence[Axis]
-    facts: Facts = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     needed: dict[str, Needed] = field(default_factory=dict)
     unknown: dict[Symbol, tuple[str, Expr]] = field(default_factory=dict)  # E f(x) that no rule gives
     lengths: list[Expr] = field(default_factory=list)  # of ranges: assumed not to be negative
@@ -189,7 +190,7 @@ class Integral:
         if all(powers) and law.family != "categorical":
             total = sum(power for power in powers if power)
             needed.degree = max(needed.degree, total)
-            formula = power_cumulant(powers)  # type: ignore[arg-type]
+            formula = power_cumulant(powers)
             values = {C[k]: law.at(law.central(k), entry.indices) for k in range(2, total + 1) if formula.has(C[k])}
             values[M] = law.at(law.mean, entry.indices)
             return [term.xreplace(values) for term in Add.make_args(formula)]

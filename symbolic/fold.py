@@ -363,7 +363,7 @@ def _known_sum(readers: Sequence[Expr], axis: Axis, facts: Facts) -> Expr | None
     """What a fact says of the sum over one axis of the factors that read its letter."""
     if len(readers) == 1:
         return facts.summed(readers[0], axis)
-    return facts.contracted(*readers, axis) if len(readers) == 2 else None
+    return facts.contracted(readers[0], readers[1], axis) if len(readers) == 2 else None
 
 
 def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:

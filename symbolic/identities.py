@@ -26,9 +26,5 @@ IN_TERMS_OF: dict[type, Callable[..., Expr]] = {
     maximum: lambda a, b: a + (b - a) * compare("<", a, b),
 }
 
-# f(−x) = −f(x), and f(−x) = f(x)
-ODD = frozenset({sympy.sin, sympy.erf, sympy.atan})
-EVEN = frozenset({sympy.cos})
-
 # f(x)^2 where it is written in another function: sin² = 1 − cos²
 SQUARES: dict[type, Callable[[Expr], Expr]] = {sympy.sin: lambda x: S.One - sympy.cos(x) ** Integer(2)}

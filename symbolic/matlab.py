@@ -238,7 +238,7 @@ class Translator(Meaning):
                 self.take(",")
             token = self.take()
             if token.text == ":":
-                parts.append(placed(ast.Slice(), token.start, token.end))  # type: ignore[arg-type]
+                parts.append(placed(ast.Slice(), token.start, token.end))
                 kept.append(axis)
             elif token.text == "end":
                 number = placed(ast.Constant(1), token.start, token.end)

@@ -58,7 +58,7 @@ def _extreme(name: str, of_two: str) -> Function:
             if given[0].kind == "matrix":
                 m.fail(f"{name} of a matrix goes over the columns in MATLAB; write it of a vector", token, ShapeError)
             return m.called(name, given, "scalar", (), token.start, end)
-        both = m.elementwise(ast.Add(), *given, token)  # for its kind and sizes
+        both = m.elementwise(ast.Add(), given[0], given[1], token)  # for its kind and sizes
         assert isinstance(both.node, ast.BinOp)
         arguments = [Term(side, "", (), both.depth) for side in (both.node.left, both.node.right)]
         return m.called(of_two, arguments, both.kind, both.sizes, token.start, end)
@@ -87,7 +87,7 @@ def _square(kind: str, name: str) -> Function:
         term = given[0]
         if term.kind != "matrix":
             m.fail(f"{token.text} takes a square matrix, not {term.shape}", token, ShapeError)
-        m.equal(*term.sizes, token, f"{token.text} takes a square matrix, not {term.shape}")
+        m.square(term, token, f"{token.text} takes a square matrix, not {term.shape}")
         return m.called(name, given, kind, term.sizes if kind == "matrix" else (), token.start, end)
 
     return build
@@ -99,7 +99,7 @@ def _diag(m: Meaning, token: Token, given: Sequence[Term], end: int) -> Term:
     if term.kind == "scalar":
         m.fail("diag takes a vector or a square matrix", token, ShapeError)
     if term.kind == "matrix":
-        m.equal(*term.sizes, token, f"diag takes a square matrix, not {term.shape}")
+        m.square(term, token, f"diag takes a square matrix, not {term.shape}")
     kind, sizes = ("column", term.sizes[:1]) if term.kind == "matrix" else ("matrix", term.sizes * 2)
     return m.called("diag", given, kind, sizes, token.start, end)
 

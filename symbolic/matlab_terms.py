@@ -158,6 +158,11 @@ class Meaning:
         elif not (isinstance(a.value, Expr) and isinstance(b.value, Expr) and same(a.value, b.value)):
             self.fail(f"{message}: {a} against {b}", where, ShapeError)
 
+    def square(self, term: Term, where: Token, message: str) -> None:
+        """The matrix is square."""
+        rows, columns = term.sizes
+        self.equal(rows, columns, where, message)
+
     def elementwise(self, operator: ast.operator, left: Term, right: Term, token: Token) -> Term:
         """Entry by entry; a scalar goes with everything, a column or row with a matrix as in MATLAB."""
         if left.kind == "scalar" or right.kind == "scalar":
@@ -180,7 +185,7 @@ class Meaning:
         """A vector as a matrix of one column or one row: x[:, None], x[None, :]."""
         start, end = term.start, term.end
         new = placed(ast.Constant(None), start, end)
-        items = [placed(ast.Slice(), start, end), new]  # type: ignore[list-item]
+        items: list[ast.expr] = [placed(ast.Slice(), start, end), new]
         slice_ = ast.Tuple(items if term.kind == "column" else items[::-1], ast.Load())
         node = placed(ast.Subscript(term.node, placed(slice_, start, end), ast.Load()), start, end)
         return Term(node, "matrix", (), term.depth + 1)
@@ -212,7 +217,7 @@ class Meaning:
             message = f"{left.shape} / {right.shape}: entry by entry is ./, a scalar over a matrix is s*inv(A)"
             self.fail(message, token, ShapeError)
         inverse = self.called("inv", [right], "matrix", right.sizes, right.start, right.end)
-        self.equal(*right.sizes, token, f"{right.shape} is not square")
+        self.square(right, token, f"{right.shape} is not square")
         return self.matrix_product(left, inverse, token)
 
     def left_division(self, left: Term, right: Term, token: Token) -> Term:
@@ -221,7 +226,7 @@ class Meaning:
         if left.kind != "matrix" or right.kind not in ("column", "matrix"):
             message = f"{left.shape} \\ {right.shape}: left stands a square matrix, right a column or a matrix"
             self.fail(message, token, ShapeError)
-        self.equal(*left.sizes, token, f"{left.shape} is not square")
+        self.square(left, token, f"{left.shape} is not square")
         self.equal(left.sizes[1], right.sizes[0], token, f"{left.shape} and {right.shape} do not fit under \\")
         start, end = left.start, right.end
         return self.called("solve", [left, right], right.kind, right.sizes, start, end)
@@ -233,7 +238,7 @@ class Meaning:
         if base.kind != "matrix" or not (isinstance(number, ast.Constant) and isinstance(number.value, int)):
             message = f"{base.shape} ^ {exponent.shape}: entry by entry is .^, a matrix power has a whole exponent"
             self.fail(message, token, ShapeError)
-        self.equal(*base.sizes, token, f"{base.shape} is not square")
+        self.square(base, token, f"{base.shape} is not square")
         start, end = base.start, exponent.end
         return self.called("matrix_power", [base, exponent], "matrix", base.sizes, start, end)
 

@@ -111,8 +111,8 @@ class MomentResult:
         128
         """
         known = {Access(name): sympify(value) for name, value in values.items()}
-        known |= {s: sympify(values[s.name]) for s in self.value.free_symbols if s.name in values}  # type: ignore[misc]
-        return self.value.xreplace(known)  # type: ignore[arg-type]
+        known |= {s: sympify(values[s.name]) for s in self.value.free_symbols if s.name in values}
+        return self.value.xreplace(known)
 
     def __str__(self) -> str:
         return f"{self.label} = {self.text}"

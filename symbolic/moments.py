@@ -24,6 +24,7 @@ from gradproof.symbolic.enumeration import WHOLE, World, same_average
 from gradproof.symbolic.errors import ExpressionError, RuleError
 from gradproof.symbolic.expectation import Integral, Unsupported, expanded, halved
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, letters, names
+from gradproof.symbolic.facts import Facts
 from gradproof.symbolic.fold import facts, normalise, plain, put_in
 from gradproof.symbolic.language import build
 from gradproof.symbolic.letters import Letters
@@ -105,7 +106,7 @@ class Work:
             body, closed = self.inputs_only(system, self.laws if shared else system.arrays)
             self.bodies.append(body.xreplace(dict(zip(out_letters(rank), mine, strict=True))))
             unrolls += [(equation, system) for equation in closed]
-        self.integral = Integral(self.laws, self.axes, facts(self.system) if shared else {})
+        self.integral = Integral(self.laws, self.axes, facts(self.system) if shared else Facts())
         self.writer = self.writer_for(self.axes)
         self.label = [system.outputs[0] for system in systems]
         if len(set(self.label)) < len(self.label):
@@ -160,7 +161,7 @@ class Work:
         """A step whose two sides have one average over the outcomes of the arrays in `over`."""
         if before != after:
             checked = same_average(self.world, [before], after, self.axes, over)
-            self.log(rule, left, before, after, checked or NOT_ENUMERATED, **words)
+            self.log(rule, left, before, after, checked or NOT_ENUMERATED, None, **words)
         return after
 
     def unrolled(self, equation: Equation, system: System) -> None:
@@ -280,10 +281,10 @@ class Work:
     def done(self, kind: str, value: Expr, checked: str | None) -> MomentResult:
         for symbol, (name, function) in self.integral.unknown.items():
             if symbol in value.free_symbols:
-                raise RuleError(
-                    f"E of {function} is needed and does not follow from what is declared of {name}; relu, abs and step "
-                    f"have rules for a zero-mean {name} declared as normal=, uniform=, or iid=0,…:even"
+                needed = (
+                    f"E of {self.writer.bare(function)} is needed and does not follow from what is declared of {name}"
                 )
+                raise RuleError(f"{needed}; relu, abs and step have rules for {name} of mean 0, declared as {CENTRED}")
         assumptions = self.assumptions()
         bodies = tuple(self.bodies)
         whole = checked or "step by step"
@@ -324,6 +325,7 @@ class Work:
         return {s for s in last.free_symbols if s.name in possible}
 
 
+CENTRED = "normal=0,…, uniform=−a,a or iid=0,…:even"
 NOT_ENUMERATED = "by the rule alone: there are too many outcomes to average over"
 
 

@@ -21,7 +21,7 @@ from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational
 from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, letters, open_, reduce_
 from gradproof.symbolic.fold import Facts, plain
 from gradproof.symbolic.functions import sign, where
-from gradproof.symbolic.identities import EVEN, IN_TERMS_OF, ODD, SQUARES
+from gradproof.symbolic.identities import IN_TERMS_OF, SQUARES
 from gradproof.symbolic.normal_conditions import Conditions
 from gradproof.symbolic.normal_sums import Sums
 from gradproof.symbolic.polynomials import (
@@ -148,13 +148,11 @@ class Normal:
             return added(chosen)
         if kind in IN_TERMS_OF:
             return self.of(IN_TERMS_OF[kind](*expr.args), scope)
-        args = [self.of(arg, scope) for arg in expr.args]
-        sign = 1
-        if kind in ODD | EVEN and args[0] and args[0][leading(args[0])] < 0:
-            args[0] = scaled(args[0], -1)
-            sign = -1 if kind in ODD else 1
-        value = kind(*map(expr_of, args))
-        return scaled(atom(value), sign) if isinstance(value, kind) else scaled(self.of(value, scope), sign)
+        value = kind(*(expr_of(self.of(arg, scope)) for arg in expr.args))
+        number, rest = value.as_coeff_Mul()  # SymPy knows that sin(−x) = −sin(x)
+        if isinstance(rest, kind):
+            return scaled(atom(rest), fraction(number))
+        return self.of(value, scope)
 
     def exponential(self, poly: Poly, scope: Scope) -> Poly:
         """exp(c·m + …) = exp(m)^c …; of a logarithm the power of its argument."""

@@ -22,7 +22,7 @@ add(
         r"H^{(l)} = F(H^{(l-1)}; \Theta^{(l)})",
         identities=(
             Identity(
-                LAYERS + "H[2]",
+                LAYERS + "F = H; F[2]",
                 "sigma(sigma(x @ W[0]) @ W[1])",
                 LAYER_SHAPES,
                 "the recurrence after two layers is the composition of the two maps",

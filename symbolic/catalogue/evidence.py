@@ -98,7 +98,7 @@ def at_least(label: str, value: float, bound: float) -> Evidence:
 
 def holds(label: str, fact: bool, value: Any = "") -> Evidence:
     """Something must be so; `value` shows it."""
-    return Evidence(label, bool(fact) if value == "" else value, True, 0.0, bool(fact))
+    return Evidence(label, bool(fact) if value == "" else value, "as stated" if value != "" else True, 0.0, bool(fact))
 
 
 def at(

@@ -1,0 +1,67 @@
+"""How often a Rademacher bound holds: threshold classifiers on [0, 1] with noisy labels, 0–1 loss, fresh samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradproof.models.experiments import Experiment, concluded
+from gradproof.symbolic.catalogue.evidence import Evidence, at_least, at_most
+
+SAMPLES, FLIPPED, DELTA = 150, 0.2, 0.1
+SIZES = (50, 100, 200)
+
+
+def losses(x: NDArray[Any], y: NDArray[Any], thresholds: NDArray[Any]) -> NDArray[Any]:
+    """(thresholds, points): the 0–1 losses of all classifiers [x > threshold]."""
+    return ((x > thresholds[:, None]) != y).astype(float)
+
+
+def true_risk(thresholds: NDArray[Any]) -> NDArray[Any]:
+    """The exact risk: labels are [x > ½], flipped with probability 0.2, x uniform."""
+    return FLIPPED + (1 - 2 * FLIPPED) * np.abs(thresholds - 0.5)
+
+
+def one(size: int, seed: int) -> tuple[float, float]:
+    """The largest L − L̂ over all thresholds of one sample, and the bound 2 R̂ + 3 √(log(2/δ)/2n)."""
+    rng = np.random.default_rng([size, seed])
+    x = rng.random(size)
+    y = (x > 0.5) != (rng.random(size) < FLIPPED)
+    # between two neighbouring points the losses do not change and the risk is largest at an end
+    points = np.concatenate([[0.0], np.sort(x), [1.0]])
+    ends = np.concatenate([points, np.nextafter(points, -1)]).clip(0, 1)
+    table = losses(x, y, ends)
+    gap = float((true_risk(ends) - table.mean(axis=1)).max())
+    signs = rng.choice([-1.0, 1.0], size=(size, 60))
+    complexity = float((table @ signs / size).max(axis=0).mean())
+    return gap, 2 * complexity + 3 * float(np.sqrt(np.log(2 / DELTA) / (2 * size)))
+
+
+def run() -> Experiment:
+    rows = []
+    for size in SIZES:
+        gaps, bounds = np.array([one(size, seed) for seed in range(SAMPLES)]).T
+        rows.append((float(size), float((gaps <= bounds).mean()), float(gaps.mean()), float(bounds.mean())))
+    checks = tuple(
+        check
+        for size, covered, gap, bound in rows
+        for check in (
+            at_least(f"share of {SAMPLES} samples of {size:.0f} in which the bound holds for all thresholds", covered, 1 - DELTA),
+            at_most(f"mean largest gap L − L̂ at {size:.0f}, against the mean bound", gap, bound),
+        )
+    )
+    checks += (at_most("the bound at 200 points over that at 50: falls like 1/√n", rows[-1][3] / rows[0][3], 4**-0.5 * 1.15),)
+    return Experiment(
+        "Coverage of a generalisation bound",
+        ("sample size n", "coverage", "mean largest gap", "mean bound"),
+        tuple(rows),
+        concluded(checks, f"the bound holds at least as often as promised ({1 - DELTA:.0%}); it is far from tight", "the bound fails"),
+        checks,
+        True,
+    )
+
+
+def evidence() -> list[Evidence]:
+    return list(run().checks)
