@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -25,17 +25,34 @@ from gradproof.numeric.source import complete, documented, guarded, header, name
 from gradproof.numeric.stable import stabilise
 from gradproof.numeric.statements import lower_system
 from gradproof.symbolic.expr import Access, names
+from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System
 
 
-class Derivation(Protocol):
-    """What is used of a derivation: a system whose outputs are the gradients of one of its arrays."""
+class Derived(Protocol):
+    """A derived array, by its equation."""
 
-    system: System
-    forward: System
-    output: str
-    wrt: tuple[str, ...]
-    cotangent: str | None
+    @property
+    def equation(self) -> Equation: ...
+
+
+class Derivation(Protocol):
+    """What is used of a derivation: its systems, what was differentiated by what, and the results."""
+
+    @property
+    def system(self) -> System: ...
+    @property
+    def forward(self) -> System: ...
+    @property
+    def output(self) -> str: ...
+    @property
+    def wrt(self) -> tuple[str, ...]: ...
+    @property
+    def cotangent(self) -> str | None: ...
+    @property
+    def gradients(self) -> Mapping[str, Derived]: ...
+    @property
+    def program(self) -> Program: ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,8 @@ def compile_numpy(
     """The function that computes a system's outputs, or a derivation's value and gradients.
 
     >>> from gradproof.symbolic.expr import Index, Size, sum_
-    >>> from gradproof.symbolic.system import Array
+    >>> from gradproof.symbolic.syntax import Program
+from gradproof.symbolic.system import Array
     >>> from gradproof.symbolic.calculus import whole
     >>> i, n = Index("i"), Size("n")
     >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
@@ -111,12 +129,26 @@ def compile_with(
         system, result = derived.needed(wanted), Result(wanted, None)
         arrays = inputs_of(system, derived)
     else:
-        wanted = (derived.output, *derived.system.outputs)
-        system, result = derived.system.needed(wanted), Result(wanted, tuple(derived.wrt))
-        declared = [*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])]
+        pairs = {name: gradient.equation.name for name, gradient in derived.gradients.items()}
+        wanted = (derived.output, *pairs.values())
+        system, result = with_forward(derived).needed(wanted), Result(wanted, tuple(pairs))
+        read = {name for equation in system.equations for name in names(equation.body)}
+        declared = dict.fromkeys([*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])])
+        declared.update(dict.fromkeys(name for name in system.inputs if name in read))
         arrays = [system.arrays[name] for name in declared]
     name = name or ("forward" if result.variables is None else "value_and_gradients")
-    return Builder(stabilise(system), printer_type, make_arguments, arrays, result, comment).build(name)
+    derived_names = [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
+    return Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment).build(name)
+
+
+def with_forward(derived: Derivation) -> System:
+    """The system of a derivation, with the forward equations that it left out."""
+    system, forward = derived.system, derived.forward
+    missing = [e for e in forward.equations if e.name not in system.defined]
+    if derived.output in system.defined and not set(forward.inputs) - set(system.arrays):
+        return system
+    arrays = {**forward.arrays, **system.arrays}
+    return System(arrays, (*missing, *system.equations), system.outputs, system.hidden | forward.hidden)
 
 
 def inputs_of(system: System, whole: System) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,7 @@ def pre_vs_post() -> list[Evidence]:
     ]
 
 
+@lru_cache
 def gradient_norms(order: str, depth: int, width: int = 16, length: int = 8, seeds: int = 4) -> tuple[float, float]:
     """‖∂L/∂W_2‖ in the first and the last block of a stack, for a random linear loss of the output: the mean over seeds."""
     return tuple(np.mean([_one_stack(order, depth, width, length, seed) for seed in range(seeds)], axis=0))  # type: ignore[return-value]

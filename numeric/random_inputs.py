@@ -57,7 +57,10 @@ def _array(array: Array, sizes: Mapping[Symbol, int], seed: int, positive: bool)
     rng = np.random.default_rng([seed, *array.name.encode()])
     shape = tuple(int(size.xreplace(dict(sizes))) for size in array.shape)
     if array.below is not None:
-        return rng.integers(0, int(array.below.xreplace(dict(sizes))), shape)
+        values = rng.integers(0, int(array.below.xreplace(dict(sizes))), shape)
+        if array.below == 2 and array.rank > 1:
+            values[..., 0] = 1  # a mask: no row forbids everything
+        return values
     values = rng.uniform(0.2, 1.5, shape) if positive else rng.normal(size=shape)
     for name, rule in PROPERTIES.items():
         if name in array.properties:

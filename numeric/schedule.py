@@ -230,7 +230,7 @@ class Schedule:
     # ------------------------------------------------------------------------------------------------------ deleting
 
     def _delete(self) -> None:
-        """Delete a large temporary behind the last line that reads it, unless the function ends there anyway."""
+        """Delete a large array that no equation names behind the last line that reads it, unless the end is near."""
         nodes = {name: node for node, name in self.names.items()}
         last: dict[str, int] = {}
         for position, (target, value) in enumerate(self.entries):
@@ -244,7 +244,9 @@ class Schedule:
         doomed: dict[int, list[str]] = {}
         for name, position in last.items():
             node = nodes.get(name)
-            if node is not None and node.rank >= 2 and name not in self.returned and position < len(self.entries) - 2:
+            if node is None or node in self.roots or node.rank < 2:
+                continue
+            if position < len(self.entries) - 2:
                 doomed.setdefault(position, []).append(name)
         entries: list[Entry] = []
         for position, entry in enumerate(self.entries):

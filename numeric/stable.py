@@ -7,6 +7,8 @@ Each rule is an identity of real numbers; it is applied to index expressions bef
     log(1 + exp f)      →  softplus(f)                  log(exp f + exp g) → logaddexp(f, g)
     log(1 + f)          →  log1p(f)                     exp(f) − 1 → expm1(f)
     1 / (1 + exp(−f))   →  sigmoid(f)                   1 − sigmoid(f) → sigmoid(−f);  log sigmoid(f) → −softplus(−f)
+    log P               →  f − log Σ exp(g)             where P = exp(f) / Σ exp(g)
+    f / ‖x‖             →  0 where ‖x‖ = 0              in derivatives only: of all subgradients of the norm, the zero
 
 Where g may be −∞ everywhere (a fully masked row), m is replaced by 0 and the sum by at least 1, so that the weights
 come out as 0 and the logarithm as −∞, without a NaN on the way.
@@ -55,14 +57,22 @@ class logaddexp(Function):
     is_real = True
 
 
-def stabilise(system: System) -> System:
-    """The system with exponentials inlined where they are read, and every rule of this file applied."""
-    system = inline_exponentials(system)
+def stabilise(system: System, derived: Iterable[str] = ()) -> System:
+    """The system with exponentials inlined where they are read, and every rule of this file applied.
+
+    `derived` names the arrays that are derivatives.
+    """
+    derived = frozenset(derived)
+    system = inline_logarithms(inline_exponentials(system))
     infinite = possibly_infinite(system)
-    return system.with_equations(
-        equation.with_body(stable(equation.body, infinite, (axis[0] for axis in equation.axes)))
-        for equation in system.equations
-    )
+    norms = frozenset(name for name, equations in system.defined.items() if any(is_norm(e.body) for e in equations))
+    equations = []
+    for equation in system.equations:
+        body = equation.body
+        if equation.name in derived:
+            body = guarded_norms(body, norms)
+        equations.append(equation.with_body(stable(body, infinite, (axis[0] for axis in equation.axes))))
+    return system.with_equations(equations)
 
 
 def inline_exponentials(system: System) -> System:
@@ -75,6 +85,70 @@ def inline_exponentials(system: System) -> System:
         arrays = {key: array for key, array in system.arrays.items() if key != name}
         system = replace(system, arrays=arrays, _cache={})
     return system
+
+
+def inline_logarithms(system: System) -> System:
+    """Put softmax weights into logarithms of them: log P is then a difference, which does not underflow."""
+    weights = {
+        name: definition
+        for name in system.defined
+        if (definition := plain(system, name)) is not None and is_softmax(definition.body)
+    }
+
+    def put(expr: Expr) -> Expr:
+        if weights.keys().isdisjoint(names(expr)) or not expr.args or isinstance(expr, Access):
+            return expr
+        if isinstance(expr, log) and isinstance(expr.args[0], Access) and expr.args[0].name in weights:
+            definition = weights[expr.args[0].name]
+            return log(definition.body.xreplace(dict(zip(definition.place, expr.args[0].indices, strict=True))))
+        if isinstance(expr, Reduce):
+            body, axes = open_(expr, letters(expr))
+            return reduce_(expr.op, put(body), axes)
+        return rebuild(expr, [put(arg) for arg in expr.args])
+
+    if not weights:
+        return system
+    return system.with_equations(equation.with_body(put(equation.body)) for equation in system.equations)
+
+
+def is_softmax(expr: Expr) -> bool:
+    factors = Mul.make_args(expr)
+    return len(factors) == 2 and any(isinstance(f, exp) for f in factors) and any(map(_inverse_sum, factors))
+
+
+def _inverse_sum(expr: Expr) -> bool:
+    base, power = expr.as_base_exp()
+    return power == -1 and isinstance(base, Reduce) and base.op == "sum" and exponential(base.body)
+
+
+def is_norm(expr: Expr) -> bool:
+    """The root of a sum of squares."""
+    return isinstance(expr, Pow) and expr.exp == S.Half and _sum_of_squares(expr.base)
+
+
+def _sum_of_squares(expr: Expr) -> bool:
+    if not isinstance(expr, Reduce) or expr.op != "sum":
+        return False
+    return isinstance(expr.body, Pow) and expr.body.exp.is_even is True and expr.body.exp.is_positive is True
+
+
+def guarded_norms(expr: Expr, norms: frozenset[str]) -> Expr:
+    """A division by a norm, times the condition that the norm is not 0."""
+    if isinstance(expr, Access) or not expr.args:
+        return expr
+    if isinstance(expr, Reduce):
+        body, axes = open_(expr, letters(expr))
+        return reduce_(expr.op, guarded_norms(body, norms), axes)
+    expr = rebuild(expr, [guarded_norms(arg, norms) for arg in expr.args])
+    if not isinstance(expr, (Mul, Pow)):
+        return expr
+    conditions = []
+    for factor in Mul.make_args(expr):
+        base, power = factor.as_base_exp()
+        known = isinstance(base, Access) and base.name in norms
+        if power.is_negative and (known or (_sum_of_squares(base) and (2 * power).is_Integer)):
+            conditions.append(compare("!=", base, 0))
+    return Mul(expr, *conditions)
 
 
 def exponential(expr: Expr) -> bool:
@@ -137,11 +211,19 @@ def stable(expr: Expr, infinite: frozenset[str], scope: Iterable[Index]) -> Expr
 def _shift(expr: Expr, infinite: frozenset[str], scope: frozenset[Index]) -> Expr:
     """Subtract the maximum in exp(f)/Σ exp(g) and in log Σ exp(g)."""
     if isinstance(expr, log):
+        inside, rest = [], []
         for factor in Mul.make_args(expr.args[0]):
-            if (shifted := shifted_sum(factor, infinite, scope)) is not None:
-                largest, _, total = shifted
-                rest = Mul(*(other for other in Mul.make_args(expr.args[0]) if other is not factor))
-                return largest + log(total) + (log(rest) if rest != 1 else 0)
+            base, degree = factor.as_base_exp() if not isinstance(factor, exp) else (factor, S.One)
+            shifted = shifted_sum(base, infinite, scope)
+            if shifted is not None:
+                inside.append(degree * (shifted[0] + log(shifted[2])))
+            elif isinstance(factor, exp):
+                inside.append(factor.args[0])
+            else:
+                rest.append(factor)
+        if inside and (len(rest) == 0 or all(factor.is_positive for factor in rest)):
+            return Add(*inside, log(Mul(*rest)))
+        return expr
     if isinstance(expr, Mul):
         power = next((f for f in expr.args if isinstance(f, exp)), None)
         if power is None:
@@ -215,20 +297,29 @@ def _difference(expr: Add) -> Expr:
 
 
 def _quotient(expr: Pow) -> Expr:
-    """1/(1 + exp(−f))."""
+    """1/(1 + exp(−f)), and its powers."""
     base = expr.base
-    if expr.exp == -1 and isinstance(base, Add) and len(base.args) == 2 and base.args[0] == 1:
+    if expr.exp.is_Integer and expr.exp < 0 and isinstance(base, Add) and len(base.args) == 2 and base.args[0] == 1:
         if isinstance(base.args[1], exp) and names(base):
-            return sigmoid(-base.args[1].args[0])
+            return sigmoid(-base.args[1].args[0]) ** -expr.exp
     return expr
 
 
 def _fraction(expr: Mul) -> Expr:
-    """exp(f)/(1 + exp f), where the division has become sigmoid(−f) already."""
+    """exp(f)/(1 + exp f), where the division has become sigmoid(−f) already: exp(f) sigmoid(−f) is sigmoid(f)."""
+    power = next((factor for factor in expr.args if isinstance(factor, exp)), None)
     for factor in expr.args:
-        if isinstance(factor, sigmoid) and exp(-factor.args[0]) in expr.args:
-            rest = [f for f in expr.args if f is not factor and f != exp(-factor.args[0])]
-            return Mul(sigmoid(-factor.args[0]), *rest)
+        base, count = factor.as_base_exp()
+        if power is None or not isinstance(base, sigmoid) or not count.is_Integer or count < 1:
+            continue
+        argument = -base.args[0]
+        for term in Add.make_args(power.args[0]):
+            multiple = term / argument
+            if multiple.is_Integer and multiple >= 1:
+                turned = min(multiple, count)
+                rest = Mul(*(f for f in expr.args if f is not factor and f is not power))
+                left = exp(power.args[0] - turned * argument) * base ** (count - turned)
+                return rest * left * sigmoid(argument) ** turned
     return expr
 
 

@@ -82,6 +82,13 @@ class TorchPrinter(NumpyPrinter):
             texts[1] = f"torch.full_like({self.expression(condition)}, {texts[1]}, dtype={self.dtype})"
         return self.form("where", *texts)
 
+    def term(self, node: Node) -> tuple[bool, str]:
+        """torch does not subtract booleans."""
+        negative, text = super().term(node)
+        if negative and node.op == "mul" and node.args[-1].kind == "b" and node not in self.names:
+            text = f"({text}).to({self.dtype or 'torch.float64'})"
+        return negative, text
+
     def called(self, function: str, args: Sequence[Node]) -> str:
         if function == "maximum" and any(arg.op == "scalar" for arg in args):
             number, array = sorted(args, key=lambda arg: arg.op != "scalar")

@@ -18,8 +18,9 @@ from typing import Any
 
 from sympy import Expr
 
+from gradproof.symbolic import text
 from gradproof.symbolic.checks import small_sizes
-from gradproof.symbolic.claims import Question, pose
+from gradproof.symbolic.claims import EXPECTED, Question, pose
 from gradproof.symbolic.counterexample import Counterexample, shown, smallest
 from gradproof.symbolic.evaluate import PRIME
 from gradproof.symbolic.expr import Access, sum_
@@ -38,13 +39,17 @@ FEW = ("small", "positive", "wide")  # the points at which a variant of a claim 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`verdict` is proved, agrees, refuted or undecided; `how` says how that is known, `correct` what is right."""
+    """`verdict` is proved, agrees, refuted or undecided; `how` says how that is known, `correct` what is right.
+
+    `form` gives shape and layout of the right formula.
+    """
 
     verdict: str
     how: str
     counterexample: Counterexample | None = None
     correct: str = ""
     note: str = ""
+    form: str = ""
 
     @property
     def right(self) -> bool:
@@ -57,7 +62,8 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         found = self.counterexample and self.counterexample.as_dict()
-        return {"verdict": self.verdict, "how": self.how, "counterexample": found, "correct": self.correct, "note": self.note}
+        words = {"correct": self.correct, "form": self.form, "note": self.note}
+        return {"verdict": self.verdict, "how": self.how, "counterexample": found, **words}
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: {self.how}"]
@@ -66,7 +72,7 @@ class Verdict:
         if self.note:
             lines.append(f"note: {self.note}")
         if self.correct:
-            lines.append(f"right is: {self.correct}")
+            lines.append(f"right is: {self.correct}{f'  ({self.form})' if self.form else ''}")
         return "\n".join(lines)
 
 
@@ -94,17 +100,24 @@ def check(
     """
     question = pose(expression, shapes, wrt, claim, cotangent, let, layout, order)
     verdict = judged(question) if question.fits() else misfit(question)
-    return replace(verdict, correct=correct_text(question))
+    shape = question.shape(question.right)
+    form = f"shape {shape_text(shape)}, {question.layout} layout" if len(shape) > 1 else ""
+    return replace(verdict, correct=correct_text(question), form=form)
 
 
 def correct_text(question: Question) -> str:
     """The right formula, with the definitions that it needs."""
-    derivation = question.derivation
-    names = [question.right] if question.right in derivation.system.defined else []
-    found = [e for e in derivation.results if not names or e.name in names]
-    lines = [derivation.line(equation) for equation in found]
+    derivation, system = question.derivation, question.derivation.system
+    if question.right == EXPECTED:  # numerator layout: the gradient transposed
+        source = derivation.results[0]
+        outs = out_letters(len(source.place))
+        body = source.body.xreplace(dict(zip(source.place, outs[::-1], strict=True)))
+        found = f"{text.name_text(source.name)}ᵀ = {text.expression_text(body, outs, system)}"
+    else:
+        lines = [derivation.line(e) for e in derivation.results if e.name == question.right]
+        found = "; ".join(lines)
     used = [derivation.line(equation) for equation in derivation.definitions]
-    return "; ".join(lines) + (f" with {', '.join(used)}" if used else "")
+    return found + (f" with {', '.join(used)}" if used else "")
 
 
 def judged(question: Question) -> Verdict:

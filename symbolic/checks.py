@@ -164,6 +164,7 @@ class AdjointCheck:
 
         Raises StepError where the two sides differ.
         """
+        singular: Singular | None = None
         for attempt in range(TRIES):
             base, direction = self.point(attempt), _random_direction(self.seed + attempt)
             try:
@@ -174,7 +175,8 @@ class AdjointCheck:
                 continue
             try:
                 predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
-            except Singular:  # det has a value at a singular matrix; its derivative d A⁻ᵀ is for the others
+            except Singular as error:  # det has a value at a singular matrix; its derivative d A⁻ᵀ is for the others
+                singular = error
                 continue
             except Undefined as error:
                 raise StepError(f"the adjoint of {name} has no value where the forward has one: {error}") from None
@@ -182,6 +184,8 @@ class AdjointCheck:
             if close(measured, predicted, mpmath.mpf(10) ** -14):
                 return f"{AGREES} ({said(base.sizes)})"
             raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
+        if singular is not None:
+            raise GradproofError(f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse")
         raise StepError(f"no random point could be evaluated for the adjoint of {name}")
 
 

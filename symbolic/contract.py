@@ -41,12 +41,15 @@ TWO = Number(Integer(2))
 
 
 def opened(reader: MatrixReader, expr: Reduce) -> tuple[Expr, list[Axis]]:
-    """Body and axes under letters that nothing else uses."""
+    """Body and axes under letters that nothing else uses; the same ones when the same sum is read again."""
+    if expr in reader.memo:
+        return reader.memo[expr]
     new = [Index(f"m{len(reader.ranges) + k}") for k in range(len(expr.axes))]
     renamed = {letter: own for (letter, _, _), own in zip(expr.axes, new, strict=True)}
     axes = [(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in expr.axes]
     reader.ranges.update({letter: (lo, hi) for letter, lo, hi in axes})
-    return expr.body.xreplace(renamed), axes
+    reader.memo[expr] = expr.body.xreplace(renamed), axes
+    return reader.memo[expr]
 
 
 def contracted(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
@@ -131,7 +134,9 @@ def _to_keep(reader: MatrixReader, body: Expr, factors: Sequence[Expr], bound: l
 
 def _kept(reader: MatrixReader, factors: Sequence[Expr], bound: list[Axis], keep: list[Axis], axes: Axes) -> Node:
     """Σ over kept letters of the matrix form of the rest."""
-    used = {letter.name for letter in reader.fixed} | {"i", "j"} & {letter.name for letter in axes}
+    used = {letter.name for letter in reader.fixed}
+    if any(not accesses(condition) for f in factors for condition in f.atoms(Compare)):
+        used |= {"i", "j"}  # these say where a condition holds
     renamed: dict[Index, Index] = {}
     for letter, lo, hi in keep:
         renamed[letter] = reader.letters.pick(hi - lo, used)

@@ -34,13 +34,14 @@ class Counterexample:
     right: float
     claimed_text: str
     right_text: str
+    who: str = "your formula"
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         inputs = ", ".join(f"{name} = {_listed(value)}" for name, value in self.inputs.items())
         where = f" at {list(self.place)}" if self.place else ""
         at = "; ".join(part for part in (sizes, inputs) if part)
-        result = f"{self.name}{where} is {self.right_text}, your formula gives {self.claimed_text}"
+        result = f"{self.name}{where} is {self.right_text}, {self.who} gives {self.claimed_text}"
         return f"for {at}: {result}" if at else result
 
     def as_dict(self) -> dict[str, Any]:
@@ -184,7 +185,8 @@ def number(value: Any, digits: int = 6) -> str:
     ('1/3', '2', '1.41421')
     """
     near = Fraction(str(mpmath.nstr(value, 30))).limit_denominator(60)
-    if abs(value - mpmath.mpf(near.numerator) / near.denominator) < mpmath.mpf(10) ** -14 * max(1, abs(value)):
+    exact = abs(value - mpmath.mpf(near.numerator) / near.denominator) < mpmath.mpf(10) ** -14 * max(1, abs(value))
+    if exact and (near.denominator <= 4 or 10**6 % near.denominator):
         return str(near)
     return mpmath.nstr(value, digits)
 

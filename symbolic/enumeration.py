@@ -22,13 +22,15 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 from gradproof.symbolic.checks import StepError, close, said
 from gradproof.symbolic.distributions import ORDER, Law
 from gradproof.symbolic.evaluate import HighPrecision, Letters, NotAlgebraic, Point, Undefined, Value
-from gradproof.symbolic.expr import Access, Axis, Size
+from gradproof.symbolic.expr import Access, Axis, Reduce, Size
+from gradproof.symbolic.expr import letters as letters_of
 from gradproof.symbolic.system import Array, System
 
 STEP, WHOLE = 100, 300  # outcomes that are averaged to check one step, and a whole result
 CHANCE = (Fraction(1, 5), Fraction(1, 10))  # of the larger value of an entry of which mean and variance are known
 SQUARES = tuple(Fraction(a, b) ** 2 for a, b in ((2, 1), (3, 2), (3, 1), (5, 2), (4, 3), (5, 3)))
 STANDARD = {"normal": (Integer(0), Integer(1)), "uniform": (-sqrt(3), sqrt(3))}
+WORK = 20_000  # nodes that one evaluation may visit; all outcomes together 20 times as many
 Outcome = tuple[Value, Value]  # a value and its probability
 
 
@@ -289,6 +291,17 @@ def size_choices(world: World, exprs: Sequence[Expr]) -> Iterator[dict[Symbol, i
             yield sizes
 
 
+def work(expr: Expr, sizes: Mapping[Symbol, int]) -> int:
+    """About how many nodes are visited to evaluate an expression once."""
+    inner = 1 + sum(work(arg, sizes) for arg in expr.args if isinstance(arg, Expr))
+    if isinstance(expr, Reduce):
+        for _, lo, hi in expr.axes:
+            known = {**sizes, **dict.fromkeys(letters_of(hi - lo), 2)}
+            count = (hi - lo).xreplace({symbol: Integer(value) for symbol, value in known.items()})
+            inner *= max(int(count), 1) if count.is_Integer else 4
+    return inner
+
+
 def places(trial: Trial, outer: Sequence[Axis]) -> list[Letters]:
     """Some values of the free letters: the first, the last and one between."""
     ranges = [range(trial.integer(lo, {}), trial.integer(hi, {})) for _, lo, hi in outer]
@@ -315,9 +328,12 @@ def same_average(
     over = list(over)
     for arithmetic in (Exact, HighPrecision):
         for attempt, sizes in enumerate(islice(size_choices(world, [*before, after]), 150)):
+            effort = sum(work(expr, sizes) for expr in (*before, after))
+            if effort > WORK:
+                continue
             trial = Trial(world, sizes, arithmetic, attempt, over)
             try:
-                count = compared(trial, before, after, outer, combine, limit)
+                count = compared(trial, before, after, outer, combine, min(limit, 20 * WORK // effort))
             except (NotAlgebraic, Undefined):
                 continue
             if count:

@@ -50,6 +50,8 @@ class Modular:
     def __init__(self, seed: int, positive: bool = False) -> None:
         self.seed = seed
 
+    tiny = 0  # a pivot relative to the entries of its matrix that counts as 0
+
     def number(self, value: Rational) -> int:
         return value.p * pow(value.q, -1, PRIME) % PRIME
 
@@ -91,6 +93,8 @@ class HighPrecision:
     def __init__(self, seed: int, positive: bool = False) -> None:
         self.signs = (1,) if positive else (1, -1)
         mpmath.mp.dps = self.digits
+
+    tiny = mpmath.mpf(10) ** -25
 
     def number(self, value: Rational) -> mpmath.mpf:
         return mpmath.mpf(value.p) / value.q if value.q != 1 else mpmath.mpf(value.p)
@@ -234,6 +238,8 @@ class Point:
             for arg in expr.args:
                 value *= self.integer(arg, letters)
             return value
+        if isinstance(expr, Pow) and isinstance(expr.exp, Integer) and expr.exp > 0:
+            return self.integer(expr.base, letters) ** int(expr.exp)
         if isinstance(expr, Access):
             return int(self.entry(expr.name, tuple(self.integer(i, letters) for i in expr.indices)))
         raise GradproofError(f"{expr} cannot be used as an index")
@@ -262,6 +268,8 @@ class Point:
             return array.below is not None
         if isinstance(expr, (Integer, Symbol)):
             return True
+        if isinstance(expr, Pow):
+            return bool(expr.exp.is_Integer and expr.exp > 0) and self.is_index(expr.base)
         return isinstance(expr, (Add, Mul)) and all(self.is_index(arg) for arg in expr.args)
 
 

@@ -32,12 +32,13 @@ from gradproof.symbolic.expr import (
     letters,
     map_accesses,
     names,
+    negate,
     open_,
     sum_,
 )
 from gradproof.symbolic.facts import Facts
 from gradproof.symbolic.fold import normalise
-from gradproof.symbolic.functions import absolute, relu
+from gradproof.symbolic.functions import absolute, relu, where
 
 MAX_FACTORS = 6  # entries of one array in one product: there are 203 partitions of six
 MAX_POWER = 8
@@ -83,6 +84,9 @@ def terms(expr: Expr, wanted: Callable[[Expr], bool], scope: frozenset[Index]) -
         inner = terms(expr.base, wanted, scope)
         if len(inner) > 1 or inner[0].axes or len(inner[0].factors) > 1:
             return _multiplied([expr.base] * int(expr.exp), wanted, scope)
+    if isinstance(expr, where):  # a branch that is not taken counts nothing
+        condition, one, other = expr.args
+        return terms(condition * one, wanted, scope) + terms(negate(condition) * other, wanted, scope)
     if isinstance(expr, Reduce) and expr.op == "sum":
         body, axes = open_(expr, scope)
         inner_scope = scope.union(axis[0] for axis in axes)
@@ -154,6 +158,7 @@ class Integral:
         law = self.laws[name]
         found = []
         for term in terms(expr, readers([name]), self.scope):
+            term = split_coincidences(term, law, self.scope) if law.family == "categorical" else term
             rest = [factor for factor in term.factors if name not in names(factor)]
             groups: dict[Access, Expr] = {}
             for factor in term.factors:
@@ -223,6 +228,20 @@ class Integral:
         return law.at(value, entry.indices)
 
 
+def split_coincidences(term: Term, law: Law, scope: frozenset[Index]) -> Term:
+    """δ(y_i, y_j) as Σ_v δ(y_i, v) δ(y_j, v), which reads one entry a factor."""
+    axes, factors = list(term.axes), []
+    for factor in term.factors:
+        sides = factor.sides if isinstance(factor, Compare) and factor.op == "==" else ()
+        if len(sides) == 2 and all(isinstance(side, Access) and side.name == law.name for side in sides):
+            (v,) = fresh(scope | letters(Mul(*term.factors)) | {axis[0] for axis in axes}, 1)
+            axes.append((v, S.Zero, law.below))
+            factors += [delta(side, v) for side in sides]
+        else:
+            factors.append(factor)
+    return Term(tuple(axes), tuple(factors))
+
+
 def equal(a: Access, b: Access) -> Expr:
     """1 where two accesses read one entry; decided where their indices differ by a number."""
     factors = []
@@ -287,8 +306,10 @@ def function_moment(law: Law, function: Expr, entry: Access) -> Expr | None:
         if not (isinstance(power, Integer) and power > 0):
             return None
         side = side_of(base, entry)
-        if side is None or {side, half} == {"positive", "negative"}:
+        if side is None:
             return None
+        if {side, half} == {"positive", "negative"}:
+            return S.Zero
         half = half if side == "both" else side
         order += 0 if isinstance(base, Compare) else int(power)
         odd ^= base == entry and power % 2 == 1
@@ -302,9 +323,9 @@ def side_of(base: Expr, entry: Access) -> str | None:
     """On which side of 0 a factor is |x| or 1, and not 0; `both` for x itself and |x|."""
     if base == entry or base == absolute(entry):
         return "both"
-    if base == relu(entry) or base == compare(">", entry, 0):
+    if base in (relu(entry), compare(">", entry, 0), compare(">=", entry, 0)):
         return "positive"
-    return "negative" if base == relu(-entry) or base == compare("<", entry, 0) else None
+    return "negative" if base in (relu(-entry), compare("<", entry, 0), compare("<=", entry, 0)) else None
 
 
 def halved(expr: Expr, name: str, scope: frozenset[Index], tidy: Callable[[Expr], Expr]) -> Expr:

@@ -96,10 +96,10 @@ def eliminate(rows: Sequence[Sequence[Any]], field: Any) -> tuple[list[list[Any]
     zero, one, minus = (field.number(Integer(number)) for number in (0, 1, -1))
     left = [list(row) for row in rows]
     right = [[one if r == c else zero for c in range(size)] for r in range(size)]
-    determinant = one
+    determinant, least = one, field.tiny * max(abs(value) for row in rows for value in row)
     for c in range(size):
         pivot = max(range(c, size), key=lambda r: abs(left[r][c]))
-        if left[pivot][c] == 0:
+        if abs(left[pivot][c]) <= least:
             return None, zero
         if pivot != c:
             left[c], left[pivot] = left[pivot], left[c]

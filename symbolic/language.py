@@ -375,6 +375,8 @@ class Reader:
     def visit_Subscript(self, node: ast.Subscript) -> Value:
         if isinstance(node.value, ast.Name) and node.value.id in self.recurrences:
             found = self.recurrences[node.value.id]
+            if any(isinstance(part, (ast.Slice, ast.UnaryOp)) for part in items(node.slice)):
+                found.finish()  # a slice, or counted from the end: it has all its pieces
             if not found.complete:
                 return found.read([self.index_value(part) for part in items(node.slice)], node)
         preferred, self.b.preferred = self.b.preferred, None

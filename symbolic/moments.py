@@ -193,7 +193,9 @@ class Work:
             try:
                 after = self.integral.over(name, expr)
             except Unsupported as error:
-                refused.append(f"{self.writer.bare(error.factor)}: {error.why}")
+                bound = sorted(letters(error.factor) - set(self.outs), key=str)
+                shown = error.factor.xreplace(dict(zip(bound, map(Index, "ijklpq"), strict=False)))
+                refused.append(f"{self.writer.bare(shown)}: {error.why}")
                 continue
             words = {"name": text.plain_name(name)[0], "formula": self.formula(self.laws[name])}
             after = self.move("expectation over", left, expr, after, [name], **words)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from time import monotonic
 
 from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational, S, Symbol, exp, factorint, log
 
@@ -69,16 +70,18 @@ class Normal:
         keep: Collection[str] = (),
         facts: Facts | None = None,
         generic: bool = False,
-        budget: int = 6000,
+        budget: int = 2500,
+        seconds: float = 1.0,
     ) -> None:
-        self.system, self.keep, self.facts, self.generic, self.budget = system, frozenset(keep), facts or {}, generic, budget
+        self.system, self.keep, self.facts, self.generic = system, frozenset(keep), facts or {}, generic
+        self.budget, self.deadline = budget, monotonic() + seconds
         self.memo: dict[object, Poly] = {}
         self.conditions = Conditions(self)
         self.sums = Sums(self)
 
     def spend(self, amount: int = 1) -> None:
         self.budget -= amount
-        if self.budget < 0:
+        if self.budget < 0 or monotonic() > self.deadline:
             raise NoNormalForm("the normal form is too large")
 
     # --- from expressions

@@ -73,7 +73,7 @@ def _positive_diagonal(point: Point, array: Array, index: Index) -> Any:
 
 def _orthogonal(point: Point, array: Array, index: Index) -> Any:
     """Cayley's transform Q = (I − K)(I + K)⁻¹ = 2 (I + K)⁻¹ − I of a random K = −Kᵀ."""
-    field, key = point.field, (array.name, ())
+    field, key = point.field, (f"I + K of {array.name}", ())
     if key not in point.eliminated:
         size = range(point.shape(array.name)[0])
         one, minus = field.number(Integer(1)), field.number(Integer(-1))

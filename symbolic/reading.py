@@ -7,7 +7,8 @@ or two (a matrix, row letter first). Other letters are fixed and stay as indices
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sympy import Add, Expr, Function, Mul, Pow, S
 
@@ -25,6 +26,7 @@ from gradproof.symbolic.nodes import (
     Norm,
     Number,
     Ones,
+    Over,
     Pattern,
     Power,
     Relation,
@@ -68,6 +70,7 @@ class MatrixReader:
     ranges: dict[Index, tuple[Expr, Expr]]
     terms: Terms
     fixed: frozenset[Index] = frozenset()
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def fixing(self, more: Iterable[Index]) -> MatrixReader:
         return replace(self, fixed=self.fixed.union(more))
@@ -101,12 +104,11 @@ class MatrixReader:
         """An array of the full shape, whatever the expression depends on."""
         if len(axes) > 2:
             raise NoForm
+        used = self.used(expr, axes)
+        if len(axes) == 2 and len(used) == 1 and not is_pattern(expr):
+            return self.outer(self.read(expr, used), axes.index(used[0]), axes)
         node = self.broadcast(expr, axes)
-        if isinstance(node, Spread):
-            return self.outer(node.base, node.axis, axes)
-        if node.rank or not axes or node == Number(S.Zero):
-            return node
-        return filled(node, self.ones(axes))
+        return node if node.rank or not axes or node == Number(S.Zero) else filled(node, self.ones(axes))
 
     def ones(self, axes: Axes) -> Node:
         first, *second = (Ones(self.size(axis)) for axis in axes)
@@ -130,6 +132,8 @@ class MatrixReader:
 
     def outer(self, vector: Node, axis: int, axes: Axes) -> Node:
         """v 𝟏ᵀ or 𝟏 vᵀ."""
+        if isinstance(vector, Over) and not vector.bottom.rank:
+            return Over(self.outer(vector.top, axis, axes), vector.bottom)
         other = Ones(self.size(axes[1 - axis]))
         return times([vector, Transpose(other)]) if axis == 0 else times([other, transpose(vector)])
 
@@ -146,6 +150,12 @@ class MatrixReader:
 
     def read(self, expr: Expr, axes: Axes) -> Node:
         """The node of an expression whose free letters are exactly `axes`."""
+        key = expr, axes, self.fixed
+        if key not in self.memo:
+            self.memo[key] = self.node(expr, axes)
+        return self.memo[key]
+
+    def node(self, expr: Expr, axes: Axes) -> Node:
         if is_constant(expr) or expr.is_Symbol:
             return signed_number(expr)
         if isinstance(expr, Access):
@@ -192,6 +202,8 @@ class MatrixReader:
             if not self.free(other):
                 return Unit((other,), (self.size(axes[0]),))
         if axes and not accesses(expr):
+            if not self.fixed.isdisjoint({ROW, COLUMN} & letters(expr)):
+                raise NoForm  # a fixed letter would be taken for the place
             renamed = dict(zip(axes, (ROW, COLUMN), strict=False))
             shape = tuple(self.size(axis) for axis in axes)
             return Pattern(expr.op, left.xreplace(renamed), right.xreplace(renamed), shape)

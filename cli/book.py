@@ -1,0 +1,237 @@
+"""What a book holds: one page an entry, everything on it computed now. How it is set is in `book_latex`, `book_web`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gradproof.symbolic import latex
+from gradproof.symbolic.catalogue import Claim, Entry, Identity
+from gradproof.symbolic.catalogue.derivation import derive_entry
+from gradproof.symbolic.catalogue.evidence import Evidence, rows
+from gradproof.symbolic.catalogue.proof import prove
+from gradproof.symbolic.check import check
+from gradproof.symbolic.derive import Derivation, shown_equations
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.language import build
+
+# chapter → (title, Chinese title, topics); a topic that none lists is a chapter of its own
+CHAPTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("Recurrent networks", "循环网络", ("rnn", "grad")),
+    ("Sequence to sequence", "序列到序列", ("seq2seq",)),
+    ("Attention", "注意力", ("attention", "variance", "mha")),
+    ("Transformer components", "Transformer 组件",
+     ("embedding", "position", "rope", "ffn", "residual", "layernorm", "block", "output", "architecture")),
+    ("Softmax, losses, language modelling", "Softmax、损失与语言建模", ("softmax", "loss", "lm", "info", "tiny_model")),
+    ("Optimisation", "优化", ("adam", "bayes", "hessian")),
+    ("Inference", "推理", ("decode", "kv_cache", "quantisation", "metric", "sequence", "tensor")),
+    ("Views and analogies", "视角与类比",
+     ("geometry", "transport", "boltzmann", "ntk", "double_descent", "rademacher", "quantum", "dynamics", "causal", "interpretation")),
+)
+
+WORDS: dict[str, dict[str, str]] = {
+    "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
+    "contents": {"en": "Contents", "zh": "目录"},
+    "index": {"en": "Index of formulas", "zh": "公式索引"},
+    "audit": {"en": "Audit", "zh": "审计"},
+    "audit says": {
+        "en": "Every documented statement, the verdict on it, and what the verdict rests on.",
+        "zh": "文档中的每条陈述、对它的判定，以及判定的依据。",
+    },
+    "source": {"en": "Source", "zh": "出处"},
+    "kind": {"en": "Kind", "zh": "类型"},
+    "verdict": {"en": "Verdict", "zh": "判定"},
+    "assumptions": {"en": "Assumptions", "zh": "假设"},
+    "result": {"en": "Result", "zh": "结果"},
+    "steps": {"en": "Steps", "zh": "步骤"},
+    "checked": {"en": "checked", "zh": "检验"},
+    "identities": {"en": "Identities", "zh": "恒等式"},
+    "claims": {"en": "Claims", "zh": "待检公式"},
+    "evidence": {"en": "Evidence", "zh": "证据"},
+    "computed": {"en": "computed", "zh": "计算值"},
+    "expected": {"en": "expected", "zh": "期望"},
+    "note": {"en": "Note", "zh": "说明"},
+    "with respect to": {"en": "with respect to", "zh": "对以下变量求导"},
+    "formula": {"en": "formula", "zh": "公式"},
+    "rests on": {"en": "rests on", "zh": "依据"},
+    "failed": {"en": "FAILED", "zh": "未通过"},
+}
+
+
+def word(key: str, lang: str) -> str:
+    return WORDS[key][lang]
+
+
+@dataclass(frozen=True)
+class ShownStep:
+    rule: str
+    reason: str
+    equations: tuple[str, ...]
+    checked: str
+
+
+@dataclass(frozen=True)
+class ShownIdentity:
+    """`left` and `right` as LaTeX, one block an equation; `verdict` is what the proof reached."""
+
+    stated: Identity
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    verdict: str
+    how: str
+
+
+@dataclass(frozen=True)
+class ShownClaim:
+    stated: Claim
+    verdict: str
+    how: str
+
+    @property
+    def passed(self) -> bool:
+        return fits(self.stated.expected, self.verdict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One entry with everything that can be shown of it."""
+
+    entry: Entry
+    lang: str
+    result: tuple[str, ...] = ()
+    steps: tuple[ShownStep, ...] = ()
+    identities: tuple[ShownIdentity, ...] = ()
+    claims: tuple[ShownClaim, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.entry.title_zh if self.lang == "zh" else self.entry.title
+
+    @property
+    def note(self) -> str:
+        return self.entry.note_zh if self.lang == "zh" else self.entry.note
+
+    @property
+    def verdict(self) -> str:
+        return self.entry.verdict
+
+    @property
+    def passed(self) -> bool:
+        identities = all(fits(i.stated.expected, i.verdict) for i in self.identities)
+        return identities and all(c.passed for c in self.claims) and all(e.passed for e in self.evidence)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        entry = self.entry
+        found = [("source", entry.source), ("kind", entry.kind), ("verdict", entry.verdict)]
+        return found + ([("assumptions", "; ".join(entry.assumptions))] if entry.assumptions else [])
+
+    @property
+    def rests_on(self) -> str:
+        """What the verdict rests on, in a few words."""
+        parts = [
+            (len(self.steps), "checked steps"),
+            (sum(i.verdict == "proved" for i in self.identities), "identities proved"),
+            (sum(i.verdict == "agrees" for i in self.identities), "identities at random points"),
+            (sum(c.stated.expected != "refuted" for c in self.claims), "formulas confirmed"),
+            (sum(c.stated.expected == "refuted" for c in self.claims), "formulas refuted"),
+            (len(self.evidence), "numbers"),
+        ]
+        text = ", ".join(f"{count} {what}" for count, what in parts if count)
+        return text if self.passed else f"{text}; {word('failed', self.lang)}"
+
+
+def fits(expected: str, verdict: str) -> bool:
+    """Whether a verdict is the expected one; agreement at random points counts as confirmation."""
+    return verdict == expected or (expected == "proved" and verdict == "agrees")
+
+
+def equations_latex(found: Derivation) -> tuple[str, ...]:
+    """Definitions and results, a block each, so that a page may break between them."""
+    equations = (*found.definitions, *found.results)
+    return tuple(latex.system_latex([e], found.system, found.form, found.letters) for e in equations)
+
+
+def side_latex(text: str, identity: Identity) -> tuple[str, ...]:
+    """The equations of one side of an identity."""
+    system = build(text, identity.shapes)
+    if not system.equations:
+        return ()
+    return tuple(latex.system_latex([e], system, "matrix") for e in shown_equations(system, system.defined))
+
+
+def _identity(identity: Identity) -> ShownIdentity:
+    proof = prove(identity)
+    sides = (side_latex(text, identity) for text in (identity.left, identity.right))
+    return ShownIdentity(identity, *sides, proof.verdict, proof.how)
+
+
+def _claim(claim: Claim) -> ShownClaim:
+    found = check(claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout)
+    how = str(found.counterexample) if found.verdict == "refuted" else str(found.how)
+    return ShownClaim(claim, found.verdict, how)
+
+
+def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = True) -> Page:
+    """Derive, prove and compute what an entry states.
+
+    >>> from gradproof.symbolic.catalogue import get
+    >>> page(get("softmax.shift")).rests_on
+    '1 identities proved'
+    """
+    result: tuple[str, ...] = ()
+    shown: tuple[ShownStep, ...] = ()
+    if entry.expression and entry.wrt:
+        found = derive_entry(entry, lang)
+        result = equations_latex(found)
+        shown = tuple(
+            ShownStep(s.rule, s.reason, tuple(latex.system_latex([e], s.system, "index") for e in s.after), s.checked)
+            for s in found.steps
+        )
+    return Page(
+        entry,
+        lang,
+        result,
+        shown if steps else (),
+        tuple(map(_identity, entry.identities)),
+        tuple(map(_claim, entry.claims)),
+        tuple(rows(entry)) if evidence else (),
+    )
+
+
+def pages(
+    entries: Sequence[Entry], lang: str, steps: bool, evidence: bool, progress: Callable[[str], None] = lambda text: None
+) -> list[Page]:
+    """The pages of several entries; an error names its entry."""
+    found = []
+    for entry in entries:
+        progress(entry.id)
+        try:
+            found.append(page(entry, lang, steps, evidence))
+        except GradproofError as error:
+            raise GradproofError(f"{entry.id}: {error}") from None
+    return found
+
+
+def chapters(found: Iterable[Page]) -> list[tuple[str, list[Page]]]:
+    """Pages in the order of the book."""
+    left = list(found)
+    book: list[tuple[str, list[Page]]] = []
+    for english, chinese, topics in CHAPTERS:
+        inside = [p for topic in topics for p in left if p.entry.topic == topic]
+        if inside:
+            book.append((chinese if inside[0].lang == "zh" else english, inside))
+            left = [p for p in left if p.entry.topic not in topics]
+    for topic in dict.fromkeys(p.entry.topic for p in left):
+        book.append((topic, [p for p in left if p.entry.topic == topic]))
+    return book
+
+
+def sentence(identity: ShownIdentity) -> str:
+    says = f"{identity.stated.says}: " if identity.stated.says else ""
+    return f"{says}{identity.verdict}; {identity.how}"
+
+
+def claim_sentence(claim: ShownClaim) -> str:
+    return f"{claim.stated.says}: {claim.verdict}; {claim.how}"

@@ -1,0 +1,241 @@
+r"""A book as LaTeX for plain pdflatex, or for XeLaTeX in Chinese; and as PDF where a TeX is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gradproof.cli.book import Page, ShownClaim, ShownIdentity, chapters, claim_sentence, sentence, word
+from gradproof.symbolic.catalogue.evidence import shown
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.naming import GREEK, LATEX_GREEK
+
+SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+}
+MATHS = {
+    "−": "-", "×": r"\times", "·": r"\cdot", "÷": r"\div", "±": r"\pm", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx",
+    "→": r"\to", "⇒": r"\Rightarrow", "⇔": r"\Leftrightarrow", "∞": r"\infty", "√": r"\surd", "∂": r"\partial", "∇": r"\nabla",
+    "Σ": r"\Sigma", "∏": r"\prod", "Π": r"\Pi", "⊙": r"\odot", "⊗": r"\otimes", "⊘": r"\oslash", "‖": r"\Vert", "∈": r"\in",
+    "∝": r"\propto", "∀": r"\forall", "∘": r"\circ", "⊤": r"\top", "⟨": r"\langle", "⟩": r"\rangle", "ℓ": r"\ell", "†": r"\dagger",
+    "½": r"\tfrac12", "¼": r"\tfrac14", "𝟏": r"\mathbf{1}", "⌈": r"\lceil", "⌉": r"\rceil", "⪰": r"\succeq", "′": "'", "∫": r"\int",
+    "∑": r"\sum", "↦": r"\mapsto", "≪": r"\ll",
+}
+TEXT = {"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "---", "…": r"\ldots{}", "é": r"\'e", "ä": r'\"a', "ö": r'\"o', "ü": r'\"u'}
+MARKS = {"\u0304": r"\bar", "\u0305": r"\bar", "\u0302": r"\hat", "\u0307": r"\dot", "\u0303": r"\tilde"}
+GREEK_LETTERS = {sign: LATEX_GREEK.get(name, rf"\{name}") for name, sign in GREEK.items() if len(sign) == 1}
+
+PREAMBLE = r"""\documentclass[10pt,a4paper,fleqn]{article}
+%(fonts)s
+\usepackage{amsmath,amssymb,graphicx,longtable,array}
+\usepackage[margin=22mm]{geometry}
+\usepackage[hidelinks]{hyperref}
+\setlength{\parindent}{0pt}\setlength{\parskip}{3pt}\setlength{\mathindent}{6mm}
+\setlength{\emergencystretch}{3em}
+\AtBeginDocument{\abovedisplayskip=2pt plus 1pt\belowdisplayskip=2pt plus 1pt\abovedisplayshortskip=1pt\belowdisplayshortskip=2pt}
+\newsavebox{\formula}
+%% a formula that is wider than the line is scaled down to it
+\newcommand{\fit}[1]{\sbox{\formula}{$\displaystyle #1$}%%
+  \ifdim\wd\formula>\dimexpr\linewidth-8mm\relax\resizebox{\dimexpr\linewidth-8mm\relax}{!}{\usebox{\formula}}\else\usebox{\formula}\fi}
+\title{%(title)s}\date{}\author{}
+\begin{document}
+\maketitle
+"""
+LATIN = r"\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}\usepackage{lmodern}"
+CHINESE = r"""\usepackage{fontspec}\usepackage{xeCJK}
+\IfFontExistsTF{Noto Serif CJK SC}{\setCJKmainfont{Noto Serif CJK SC}}{%
+\IfFontExistsTF{Songti SC}{\setCJKmainfont{Songti SC}}{%
+\IfFontExistsTF{SimSun}{\setCJKmainfont{SimSun}}{\IfFontExistsTF{FandolSong-Regular.otf}{\setCJKmainfont{FandolSong-Regular.otf}}{}}}}"""
+
+
+def tex(text: str) -> str:
+    r"""Plain text for LaTeX: special signs escaped, Greek and mathematical signs as mathematics.
+
+    >>> print(tex("x̄ ≤ 2·σ_max & 50 %"))
+    $\bar{x}$ $\le$ 2$\cdot$$\sigma$\_max \& 50 \%
+    """
+    found: list[str] = []
+    for char in unicodedata.normalize("NFD", text) if _marked(text) else text:
+        if char in MARKS and found:
+            found[-1] = f"${MARKS[char]}{{{found[-1].strip('$')}}}$"
+        else:
+            found.append(_char(char))
+    return "".join(found)
+
+
+def _marked(text: str) -> bool:
+    return any(unicodedata.combining(c) for c in text)
+
+
+def _char(char: str) -> str:
+    if char in SPECIAL:
+        return SPECIAL[char]
+    if char in TEXT:
+        return TEXT[char]
+    if char in MATHS:
+        return f"${MATHS[char]}$"
+    if char in GREEK_LETTERS:
+        return f"${GREEK_LETTERS[char]}$"
+    plain = unicodedata.normalize("NFKC", char)
+    if plain != char and ("SUPERSCRIPT" in unicodedata.name(char, "") or "MODIFIER" in unicodedata.name(char, "")):
+        return f"$^{{{plain if plain != 'T' else chr(92) + 'top'}}}$".replace("−", "-")
+    if plain != char and "SUBSCRIPT" in unicodedata.name(char, ""):
+        return f"$_{{{plain}}}$".replace("−", "-")
+    if ord(char) < 128 or "CJK" in unicodedata.name(char, "") or unicodedata.east_asian_width(char) in "WF":
+        return char
+    if "MATHEMATICAL" in unicodedata.name(char, "") and len(plain) == 1 and ord(plain) < 128:
+        return f"$\\mathbf{{{plain}}}$"
+    return f"[U+{ord(char):04X}]"
+
+
+def code(text: str) -> str:
+    """An expression as typed, broken into lines."""
+    pieces = [piece.strip() for piece in text.split(";")]
+    lines = [line for k, piece in enumerate(pieces) for line in textwrap.wrap(piece + (";" if k < len(pieces) - 1 else ""), 86, subsequent_indent="    ")]
+    return "\\begin{verbatim}\n" + "\n".join(lines) + "\n\\end{verbatim}"
+
+
+def displays(blocks: Iterable[str]) -> list[str]:
+    """Each block a display of its own, so that a page can break between them."""
+    return [f"\\[\\fit{{{single(block)}}}\\]" for block in blocks]
+
+
+def single(block: str) -> str:
+    """An aligned block without blank lines, as an argument needs it."""
+    return re.sub(r"\n+", "\n", block.strip())
+
+
+def label(page: Page) -> str:
+    return page.entry.id.replace("_", "-")
+
+
+def book(found: Sequence[Page], title: str = "") -> str:
+    """A whole document."""
+    lang = found[0].lang
+    fonts = CHINESE if lang == "zh" else LATIN
+    parts = [PREAMBLE % {"fonts": fonts, "title": tex(title or word("book", lang))}]
+    several = len(found) > 1
+    if several:
+        parts += [rf"\renewcommand{{\contentsname}}{{{word('contents', lang)}}}", r"\tableofcontents", r"\clearpage"]
+    for name, inside in chapters(found):
+        parts += [rf"\section{{{tex(name)}}}"] if several else []
+        parts += [section(page) for page in inside]
+    if several:
+        parts += [audit(found, lang), index(found, lang)]
+    return "\n".join([*parts, r"\end{document}", ""])
+
+
+def section(page: Page) -> str:
+    """One entry."""
+    lang, entry = page.lang, page.entry
+    parts = [rf"\subsection{{{tex(page.title)}}}\label{{{label(page)}}}", rf"\texttt{{{tex(entry.id)}}}"]
+    parts += [rf"\[\fit{{{entry.statement}}}\]"]
+    parts += [r"\begin{tabular}{@{}l>{\raggedright\arraybackslash}p{0.8\linewidth}@{}}"]
+    parts += [rf"{word(key, lang)} & {tex(value)} \\" for key, value in page.facts]
+    parts += [r"\end{tabular}", ""]
+    if page.note:
+        parts += [tex(page.note), ""]
+    if page.result:
+        parts += [heading("result", lang), rf"({word('with respect to', lang)} {tex(', '.join(entry.wrt))})", *displays(page.result)]
+    parts += [part for part in (steps(page), identities(page.identities, lang), claims(page.claims, lang), evidence(page)) if part]
+    return "\n".join(parts) + "\n"
+
+
+def heading(key: str, lang: str) -> str:
+    return rf"\paragraph{{{word(key, lang)}}}"
+
+
+def steps(page: Page) -> str:
+    if not page.steps:
+        return ""
+    lines = [heading("steps", page.lang), r"\begin{enumerate}"]
+    for step in page.steps:
+        lines += [rf"\item \textbf{{{tex(step.rule)}}}: {tex(step.reason)}", *displays(step.equations)]
+        lines += [rf"{{\small {word('checked', page.lang)}: {tex(step.checked)}}}"]
+    return "\n".join([*lines, r"\end{enumerate}"])
+
+
+def identities(found: Sequence[ShownIdentity], lang: str) -> str:
+    if not found:
+        return ""
+    lines = [heading("identities", lang)]
+    for identity in found:
+        lines += ["", tex(sentence(identity))]
+        if len(identity.left) == len(identity.right) == 1:
+            lines += displays((*identity.left, *identity.right))
+        lines += [code(identity.stated.left), "=", code(identity.stated.right)]
+    return "\n".join(lines)
+
+
+def claims(found: Sequence[ShownClaim], lang: str) -> str:
+    if not found:
+        return ""
+    lines = [heading("claims", lang)]
+    for claim in found:
+        lines += ["", tex(claim_sentence(claim)), code(f"{claim.stated.expression};  d/d {claim.stated.wrt};  = {claim.stated.claim}")]
+    return "\n".join(lines)
+
+
+def evidence(page: Page) -> str:
+    if not page.evidence:
+        return ""
+    lines = [heading("evidence", page.lang), "", r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.46\linewidth}"]
+    lines += [r">{\raggedright\arraybackslash}p{0.24\linewidth}>{\raggedright\arraybackslash}p{0.24\linewidth}@{}}"]
+    lines += [rf" & {word('computed', page.lang)} & {word('expected', page.lang)} \\ \hline"]
+    for row in page.evidence:
+        fail = "" if row.passed else rf" \textbf{{{word('failed', page.lang)}}}"
+        lines += [rf"{tex(row.label)} & {tex(_short(row.value))} & {tex(_short(row.expected))}{fail} \\"]
+    return "\n".join([*lines, r"\end{longtable}"])
+
+
+def _short(value: object, limit: int = 160) -> str:
+    text = shown(value)
+    return text if len(text) <= limit else text[:limit] + " …"
+
+
+def audit(found: Sequence[Page], lang: str) -> str:
+    """Every statement with its verdict and what that rests on."""
+    lines = [rf"\section{{{word('audit', lang)}}}", word("audit says", lang), ""]
+    lines += [r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.36\linewidth}>{\raggedright\arraybackslash}p{0.18\linewidth}"]
+    lines += [r">{\raggedright\arraybackslash}p{0.4\linewidth}@{}}", rf"{word('formula', lang)} & {word('verdict', lang)} & {word('rests on', lang)} \\ \hline"]
+    for page in found:
+        lines += [rf"\hyperref[{label(page)}]{{{tex(page.title)}}} & {tex(page.verdict)} & {tex(page.rests_on)} \\"]
+    return "\n".join([*lines, r"\end{longtable}"])
+
+
+def index(found: Sequence[Page], lang: str) -> str:
+    """Identifiers in alphabetical order with their pages."""
+    lines = [rf"\section{{{word('index', lang)}}}", r"\begin{longtable}{@{}lp{0.5\linewidth}r@{}}"]
+    for page in sorted(found, key=lambda page: page.entry.id):
+        lines += [rf"\texttt{{{tex(page.entry.id)}}} & {tex(page.title)} & \pageref{{{label(page)}}} \\"]
+    return "\n".join([*lines, r"\end{longtable}"])
+
+
+def pdf(source: str, lang: str) -> bytes:
+    """The document set by an installed TeX.
+
+    Raises GradproofError where there is none, or where it stops, with what it said.
+    """
+    wanted = ("xelatex", "tectonic") if lang == "zh" else ("pdflatex", "xelatex", "tectonic")
+    engine = next((name for name in wanted if shutil.which(name)), None)
+    if engine is None:
+        raise GradproofError(
+            f"no TeX is installed ({' or '.join(wanted)} is needed): install one, or export with --format latex or html"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "book.tex")
+        path.write_text(source, encoding="utf-8")
+        once = [engine, path.name] if engine == "tectonic" else [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", path.name]
+        for _ in range(1 if engine == "tectonic" else 3):  # contents and page numbers settle
+            done = subprocess.run(once, cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+            if done.returncode:
+                said = [line for line in done.stdout.splitlines() if line.startswith(("!", "l."))]
+                raise GradproofError(f"{engine} stopped: {' '.join(said[:3]) or done.stderr.strip()[-300:] or 'see its log'}")
+        return path.with_suffix(".pdf").read_bytes()

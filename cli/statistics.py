@@ -1,0 +1,115 @@
+"""`gradproof variance`, `gradproof expectation` and `gradproof count`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradproof.cli.inputs import Formula, formula, output_option
+from gradproof.cli.output import emit, emit_json
+
+FORMAT = click.option("--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format.")
+STEPS = click.option("--steps/--no-steps", default=True, help="Show every step and how it was checked.")
+
+
+def _moment(kind: str) -> click.Command:
+    @click.command(kind)
+    @click.argument("expression", metavar="EXPR")
+    @click.argument("declarations", metavar="NAME:SIZES …", nargs=-1)
+    @FORMAT
+    @STEPS
+    @output_option
+    @click.pass_context
+    def command(
+        ctx: click.Context,
+        expression: str,
+        declarations: tuple[str, ...],
+        format_: str,
+        steps: bool,
+        output: str | None,
+    ) -> None:
+        from gradproof.symbolic import moments
+
+        found = formula(expression, declarations)
+        if found.program is None:
+            raise click.UsageError(f"{kind} takes an expression with its arrays")
+        result = getattr(moments, kind)(found.program, found.declarations, ctx.obj["lang"])
+        if format_ == "json":
+            emit_json(_document(result, steps), output)
+        elif format_ == "latex":
+            emit(result.latex, output)
+        else:
+            lines = [str(result), "", *(f"assumed: {assumption}" for assumption in result.assumptions)]
+            if steps:
+                lines += ["", "steps", *(f"{number:>3}. {step}" for number, step in enumerate(result.steps, 1))]
+            emit("\n".join(lines), output)
+
+    command.help = (
+        f"The {kind} of an expression of random arrays.\n\n\b\n"
+        f'gradproof {kind} "sum[l](q[l]*k[l])" q:d:iid=0,1 k:d:iid=0,1'
+    )
+    return command
+
+
+def _document(result: Any, steps: bool) -> dict[str, Any]:
+    return {
+        "value": result.text,
+        "latex": result.latex,
+        "assumptions": list(result.assumptions),
+        "steps": [step.as_dict() for step in result.steps] if steps else [],
+    }
+
+
+variance_command = _moment("variance")
+expectation_command = _moment("expectation")
+
+
+@click.command("count")
+@click.argument("expression", metavar="(ID | EXPR)")
+@click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
+@click.option("--at", multiple=True, metavar="SIZE=VALUE,…", help="Values (or other sizes) for sizes: d_model=512,h=8.")
+@click.option("--parameters", "names", metavar="A,B", help="Add up the entries of these inputs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def count_command(
+    expression: str, declarations: tuple[str, ...], at: tuple[str, ...], names: str | None, as_json: bool
+) -> None:
+    """Count parameters and operations from the equations themselves.
+
+    \b
+    gradproof count mha.output --at d_model=512,h=8
+    gradproof count "X @ W" X:n,d W:d,k --parameters W
+    """
+    from gradproof.symbolic.counting import cost, parameters, size_text, with_sizes
+    from gradproof.symbolic.language import build
+    from gradproof.symbolic.syntax import parse
+
+    found: Formula = formula(expression, declarations)
+    if found.entry is not None:
+        if not found.entry.expression:
+            raise click.UsageError(f"{found.entry.id} states no equations to count")
+        system = build(parse(found.entry.expression), dict(found.entry.shapes))
+    else:
+        assert found.program is not None
+        system = build(found.program, found.declarations)
+    values = dict(_sized(item) for group in at for item in group.split(",") if item.strip())
+    chosen = [name.strip() for name in names.split(",")] if names else []
+    spent = cost(system, None, ())
+    rows = {f"entries of {name}": size_text(parameters(system, [name], values)) for name in system.inputs}
+    rows |= {f"parameters ({', '.join(chosen)})": size_text(parameters(system, chosen, values))} if chosen else {}
+    rows |= {
+        "operations": size_text(with_sizes(spent.flops, values)),
+        "order": spent.order,
+        "bytes read and written": size_text(with_sizes(spent.bytes, values)),
+    }
+    if as_json:
+        emit_json(rows)
+    else:
+        click.echo("\n".join(f"{label}: {value}" for label, value in rows.items()))
+
+
+def _sized(text: str) -> tuple[str, int | str]:
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name.isidentifier() or not value:
+        raise click.UsageError(f"--at reads SIZE=VALUE, not {text!r}")
+    return name, int(value) if value.isdigit() else value

@@ -1,0 +1,332 @@
+"""Check a derivation against what is independent of it: torch autograd, differences of the forward, and mpmath.
+
+    mpmath        the derived equations, entry by entry to 40 digits, against the generated code       1e-12
+    torch         autograd of a forward that was written independently (`reference.py`, or an oracle)  1e-10
+    differences   five-point differences of the generated forward                                      1e-7
+
+Errors are relative to the largest entry. A non-scalar output is contracted with a random cotangent: with a plain sum
+the gradients of softmax and LayerNorm vanish, and nothing would be tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+from sympy import Symbol
+
+from gradproof.numeric.compile import Compiled, Derivation, compile_numpy
+from gradproof.numeric.random_inputs import random_inputs, random_sizes
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.evaluate import HighPrecision, Point, Undefined
+from gradproof.symbolic.system import System
+
+TOLERANCES = {"mpmath": 1e-12, "torch": 1e-10, "differences": 1e-7}
+FLOOR = 1e-3  # a gradient whose entries are all smaller is measured against this instead of its largest entry
+TRIES = 20
+Arrays = Mapping[str, np.ndarray]
+
+
+class Oracle(Protocol):
+    """An independent forward: from tensors by name, and sizes by name, to the output tensor."""
+
+    def __call__(self, tensors: Mapping[str, Any], sizes: Mapping[str, int]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: which result, against what, how far apart, and what is allowed; `why` if it was left out."""
+
+    name: str
+    against: str
+    error: float | None
+    tolerance: float
+    why: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """None where the comparison was left out."""
+        return None if self.error is None else bool(self.error <= self.tolerance)
+
+    @property
+    def status(self) -> str:
+        return {None: "skipped", True: "passed", False: "FAILED"}[self.passed]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All comparisons of one derivation."""
+
+    rows: tuple[Row, ...]
+    device: str
+    sizes: Mapping[str, int]
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return all(row.passed is not False for row in self.rows) and any(row.passed for row in self.rows)
+
+    @property
+    def max_error(self) -> float:
+        return max((row.error for row in self.rows if row.error is not None), default=0.0)
+
+    def __str__(self) -> str:
+        head = ("result", "against", "error", "allowed", "")
+        body = [
+            (row.name, row.against, f"{row.error:.1e}" if row.error is not None else "–", f"{row.tolerance:.0e}", row.status)
+            for row in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+        lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)]
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        why = dict.fromkeys(f"{row.against}: {row.why}" for row in self.rows if row.why)
+        return "\n".join([*lines, f"sizes {sizes or 'none'}; seed {self.seed}; torch on {self.device}", *self.notes, *why])
+
+
+def crosscheck(
+    derivation: Derivation,
+    against: Sequence[str] = ("torch", "differences", "mpmath"),
+    seed: int = 0,
+    device: str = "auto",
+    oracle: Oracle | None = None,
+) -> Report:
+    """Compare the generated code of a derivation with independent computations, at random inputs in float64.
+
+    `oracle` computes the forward in torch; without it the expression itself is evaluated by `reference.evaluate`.
+
+    >>> from gradproof.symbolic.derive import derive
+    >>> report = crosscheck(derive("sum(X @ w)**2", {"X": "n,d", "w": "d"}, "w"), against=("differences", "mpmath"))
+    >>> report.passed, [row.against for row in report.rows]
+    (True, ['differences', 'mpmath'])
+    """
+    unknown = [name for name in against if name not in TOLERANCES]
+    if unknown:
+        raise GradproofError(f"nothing is known of {unknown[0]}: compare against {', '.join(TOLERANCES)}")
+    found = Sample.draw(derivation, seed)
+    notes: list[str] = []
+    used = "no device"
+    rows: list[Row] = []
+    for name in against:
+        if name == "torch":
+            used, made = _torch_rows(found, device, oracle, notes)
+            rows += made
+        else:
+            rows += COMPARISONS[name](found)
+    sizes = {str(size): value for size, value in found.sizes.items()}
+    return Report(tuple(rows), used, sizes, seed, tuple(notes))
+
+
+def relative_error(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest difference, relative to the largest entry; infinite where shapes differ or an entry is no number.
+
+    >>> relative_error(np.array([1.0, 4.0]), np.array([1.0, 5.0]))
+    0.2
+    """
+    if np.shape(mine) != np.shape(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
+        return float("inf")
+    scale = max(float(np.abs(theirs).max(initial=0.0)), FLOOR)
+    return float(np.abs(mine - theirs).max(initial=0.0)) / scale
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A derivation at random inputs, with the results of its generated code."""
+
+    derivation: Derivation
+    compiled: Compiled
+    sizes: Mapping[Symbol, int]
+    inputs: Arrays
+    value: np.ndarray
+    gradients: Arrays
+
+    @classmethod
+    def draw(cls, derivation: Derivation, seed: int) -> Sample:
+        """Draw inputs until everything has a value; those of logarithms and roots are positive."""
+        compiled = compile_numpy(derivation)
+        for attempt in range(TRIES):
+            sizes = random_sizes(derivation.system, seed)
+            drawn = random_inputs(derivation.system, sizes, seed + 1000 * attempt, positive=attempt % 2 == 1)
+            inputs = {array.name: np.asarray(drawn[array.name]) for array in compiled.arguments.arrays}
+            extra = {size.name: sizes[size] for size in compiled.arguments.given}
+            with np.errstate(all="ignore"):
+                value, gradients = compiled(**inputs, **extra)
+            finite = np.isfinite(value).all() and all(np.isfinite(g).all() for g in gradients.values())
+            if finite:
+                break
+        return cls(derivation, compiled, sizes, inputs, np.asarray(value), {k: np.asarray(g) for k, g in gradients.items()})
+
+    @property
+    def system(self) -> System:
+        return self.derivation.system
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        arrays = self.system.arrays if name in self.system.arrays else self.derivation.forward.arrays
+        return tuple(int(size.xreplace(dict(self.sizes))) for size in arrays[name].shape)
+
+    @property
+    def cotangent(self) -> np.ndarray | None:
+        name = self.derivation.cotangent
+        return None if name is None else self.inputs[name]
+
+    @property
+    def directions(self) -> list[str]:
+        """The arrays along which variables change, in the order of the variables (a Jacobian–vector product)."""
+        known = {*self.derivation.forward.inputs, self.derivation.cotangent}
+        return [array.name for array in self.compiled.arguments.arrays if array.name not in known]
+
+    def kind(self, name: str) -> str:
+        """What a result is, by name and shape: gradient, jacobian, its transpose, hessian, tangent, hessian product, other."""
+        out, shape = self.shape(self.derivation.output), self.gradients[name].shape
+        variables = name.split(",")
+        if name.endswith("_grad") and len(self.directions) == 1:
+            return "product"
+        if not all(variable in self.derivation.forward.arrays for variable in variables):
+            return "other"
+        sides = [self.shape(variable) for variable in variables]
+        if self.directions:
+            return "tangent" if name == self.derivation.output and shape == out else "other"
+        if len(sides) == 1 and shape == sides[0] and (out == () or self.cotangent is not None):
+            return "gradient"
+        if out == () and shape == (*sides[0], *sides[-1]):
+            return "hessian"
+        if len(sides) == 1 and shape == (*out, *sides[0]):
+            return "jacobian"
+        return "transposed" if len(sides) == 1 and shape == (*sides[0], *out) else "other"
+
+    @cached_property
+    def forward(self) -> Callable[[Arrays], np.ndarray]:
+        """The generated forward alone."""
+        output = self.derivation.output
+        function = compile_numpy(self.derivation.forward, [output])
+        extra = {size.name: self.sizes[size] for size in function.arguments.given}
+
+        def run(inputs: Arrays) -> np.ndarray:
+            own = {array.name: inputs[array.name] for array in function.arguments.arrays}
+            with np.errstate(all="ignore"):
+                return np.asarray(function(**own, **extra)[output])
+
+        return run
+
+    def contracted(self, jacobian: np.ndarray, kind: str) -> np.ndarray:
+        """What a result should be, given the Jacobian with the output's axes first."""
+        rank = self.value.ndim
+        if kind == "gradient":
+            weight = np.ones(()) if self.cotangent is None else self.cotangent
+            return np.tensordot(weight, jacobian, axes=rank)
+        if kind == "transposed":
+            order = [*range(rank, jacobian.ndim), *range(rank)]
+            return jacobian.transpose(order)
+        return jacobian
+
+
+# ------------------------------------------------------------------------------------------------------------- mpmath
+
+
+def mpmath_rows(sample: Sample) -> list[Row]:
+    """Every derived equation, followed entry by entry in high precision."""
+    system = sample.system
+    given = {name: _exact(system, name, array) for name, array in sample.inputs.items() if name in system.arrays}
+    point = Point(system, dict(sample.sizes), HighPrecision(0), given=given)
+    rows = []
+    for name, mine in sample.gradients.items():
+        array = sample.derivation.gradients[name].equation.name
+        try:
+            values = [float(value) for value in point.array(array).values()]
+        except Undefined as error:
+            rows.append(Row(name, "mpmath", None, TOLERANCES["mpmath"], f"no value at this point: {error}"))
+            continue
+        rows.append(Row(name, "mpmath", relative_error(mine, np.reshape(values, mine.shape)), TOLERANCES["mpmath"]))
+    return rows
+
+
+def _exact(system: System, name: str, values: np.ndarray) -> dict[tuple[int, ...], Any]:
+    array = system.arrays[name]
+    first = [int(array.first(axis)) for axis in range(array.rank)]
+    convert = int if array.below is not None else lambda value: mpmath.mpf(float(value))
+    return {tuple(i + f for i, f in zip(index, first, strict=True)): convert(v) for index, v in np.ndenumerate(values)}
+
+
+# -------------------------------------------------------------------------------------------------------- differences
+
+
+def difference_rows(sample: Sample) -> list[Row]:
+    """Five-point differences of the forward; an entry beside a kink, where two widths disagree, is left out."""
+    rows = []
+    limit = TOLERANCES["differences"]
+    for name, mine in sample.gradients.items():
+        kind = sample.kind(name)
+        if kind in ("hessian", "product", "other"):
+            rows.append(Row(name, "differences", None, limit, "second derivatives are compared with torch and mpmath"))
+            continue
+        if kind == "tangent":
+            expected, sure = _along(sample)
+        else:
+            wide, narrow = (differences(sample, name, width) for width in (1e-3, 5e-4))
+            expected = sample.contracted(narrow, kind)
+            slack = np.abs(sample.contracted(wide, kind) - expected)
+            sure = slack <= limit / 2 * max(np.abs(expected).max(initial=0.0), FLOOR)
+        mine, expected = np.where(sure, mine, 0.0), np.where(sure, expected, 0.0)
+        left_out = int(sure.size - np.count_nonzero(sure))
+        why = f"{left_out} entries of {name} lie beside a kink and were left out" if left_out else ""
+        if left_out and not sure.any():
+            rows.append(Row(name, "differences", None, limit, why))
+        else:
+            rows.append(Row(name, "differences", relative_error(mine, expected), limit, why))
+    return rows
+
+
+def differences(sample: Sample, name: str, width: float) -> np.ndarray:
+    """The Jacobian of the output with respect to an input, the output's axes first."""
+    start = np.asarray(sample.inputs[name], np.float64)
+    columns = []
+    for index in np.ndindex(*start.shape):
+        step = np.zeros_like(start)
+        step[index] = width
+        columns.append(_five_points(lambda s, step=step: sample.forward({**sample.inputs, name: start + s * step}), width))
+    return np.stack(columns, axis=-1).reshape(*sample.value.shape, *start.shape)
+
+
+def _five_points(forward: Callable[[float], np.ndarray], width: float) -> np.ndarray:
+    """(8 (f₁ − f₋₁) − (f₂ − f₋₂)) / 12h, exact for polynomials up to degree 4."""
+    return (8 * (forward(1) - forward(-1)) - (forward(2) - forward(-2))) / (12 * width)
+
+
+def _along(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """The change of the output when all variables move along their directions."""
+    pairs = list(zip(sample.derivation.wrt, sample.directions, strict=True))
+
+    def at(s: float, width: float) -> np.ndarray:
+        moved = {name: sample.inputs[name] + s * width * sample.inputs[along] for name, along in pairs}
+        return sample.forward({**sample.inputs, **moved})
+
+    wide, narrow = (_five_points(lambda s, w=w: at(s, w), w) for w in (1e-3, 5e-4))
+    scale = max(np.abs(narrow).max(initial=0.0), FLOOR)
+    return narrow, np.abs(wide - narrow) <= TOLERANCES["differences"] / 2 * scale
+
+
+# -------------------------------------------------------------------------------------------------------------- torch
+
+
+def _torch_rows(sample: Sample, device: str, oracle: Oracle | None, notes: list[str]) -> tuple[str, list[Row]]:
+    limit = TOLERANCES["torch"]
+    try:
+        from gradproof.numeric.autograd import torch_results
+    except ImportError:
+        why = "torch is not installed, so nothing was compared with autograd"
+        return "no device", [Row(name, "torch", None, limit, why) for name in sample.gradients]
+    used, value, expected = torch_results(sample, device, oracle, notes)
+    rows = [Row("value", "torch", relative_error(sample.value, value), limit)]
+    for name, mine in sample.gradients.items():
+        if name in expected:
+            rows.append(Row(name, "torch", relative_error(mine, expected[name]), limit))
+        else:
+            rows.append(Row(name, "torch", None, limit, f"{name} is no gradient, Jacobian, Hessian or tangent"))
+    return used, rows
+
+
+COMPARISONS: dict[str, Callable[[Sample], list[Row]]] = {"mpmath": mpmath_rows, "differences": difference_rows}
