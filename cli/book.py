@@ -57,9 +57,21 @@ WORDS: dict[str, dict[str, str]] = {
     "failed": {"en": "FAILED", "zh": "未通过"},
 }
 
+# kinds and verdicts in Chinese
+CHINESE = {
+    "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法", "count": "计数",
+    "claim": "论断", "experiment": "实验", "proved": "已证明", "proved under assumptions": "在假设下已证明",
+    "corrected": "已更正", "counterexample": "反例", "analogy": "类比",
+}  # fmt: skip
+
 
 def word(key: str, lang: str) -> str:
     return WORDS[key][lang]
+
+
+def said(text: str, lang: str) -> str:
+    """A kind or a verdict in the language of the book."""
+    return CHINESE[text] if lang == "zh" else text
 
 
 @dataclass(frozen=True)
@@ -114,7 +126,7 @@ class Page:
 
     @property
     def verdict(self) -> str:
-        return self.entry.verdict
+        return said(self.entry.verdict, self.lang)
 
     @property
     def passed(self) -> bool:
@@ -124,7 +136,7 @@ class Page:
     @property
     def facts(self) -> list[tuple[str, str]]:
         entry = self.entry
-        found = [("source", entry.source), ("kind", entry.kind), ("verdict", entry.verdict)]
+        found = [("source", entry.source), ("kind", said(entry.kind, self.lang)), ("verdict", self.verdict)]
         return found + ([("assumptions", "; ".join(entry.assumptions))] if entry.assumptions else [])
 
     @property
@@ -151,6 +163,17 @@ def equations_latex(found: Derivation) -> tuple[str, ...]:
     """Definitions and results, a block each, so that a page may break between them."""
     equations = (*found.definitions, *found.results)
     return tuple(latex.system_latex([e], found.system, found.form, found.letters) for e in equations)
+
+
+def joined(blocks: Sequence[str]) -> list[str]:
+    r"""The same blocks as one (none for none), where a page need not break.
+
+    >>> joined(["\\begin{aligned}\na &= 1\n\\end{aligned}", "\\begin{aligned}\nb &= 2\n\\end{aligned}"])
+    ['\\begin{aligned}\na &= 1 \\\\\nb &= 2\n\\end{aligned}']
+    """
+    start, end = "\\begin{aligned}\n", "\n\\end{aligned}"
+    inside = " \\\\\n".join(block.removeprefix(start).removesuffix(end) for block in blocks)
+    return [f"{start}{inside}{end}"] if blocks else []
 
 
 def side_latex(text: str, identity: Identity) -> tuple[str, ...]:

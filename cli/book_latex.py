@@ -36,7 +36,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper,fleqn]{article}
 %(fonts)s
 \usepackage{amsmath,amssymb,graphicx,longtable,array}
 \usepackage[margin=22mm]{geometry}
-\usepackage[hidelinks]{hyperref}
+%(links)s
 \setlength{\parindent}{0pt}\setlength{\parskip}{3pt}\setlength{\mathindent}{6mm}
 \setlength{\emergencystretch}{3em}
 \AtBeginDocument{\abovedisplayskip=2pt plus 1pt\belowdisplayskip=2pt plus 1pt\abovedisplayshortskip=1pt\belowdisplayshortskip=2pt}
@@ -48,18 +48,48 @@ PREAMBLE = r"""\documentclass[10pt,a4paper,fleqn]{article}
 \begin{document}
 \maketitle
 """
-LATIN = r"\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}\usepackage{lmodern}"
+LATIN = r"\usepackage[utf8]{inputenc}\IfFileExists{lmodern.sty}{\usepackage[T1]{fontenc}\usepackage{lmodern}}{}"
+LINKS = r"\usepackage[hidelinks]{hyperref}"
+# XeTeX's links need a font that not every TeX brings; without it the references are plain text
+CHINESE_LINKS = r"""\suppressfontnotfounderror=1 \font\linkfont=pzdr at 1sp \suppressfontnotfounderror=0
+\ifx\linkfont\nullfont\newcommand{\hyperref}[2][]{#2}\else\usepackage[hidelinks]{hyperref}\fi"""
 CHINESE = r"""\usepackage{fontspec}\usepackage{xeCJK}
 \IfFontExistsTF{Noto Serif CJK SC}{\setCJKmainfont{Noto Serif CJK SC}}{%
 \IfFontExistsTF{Songti SC}{\setCJKmainfont{Songti SC}}{%
 \IfFontExistsTF{SimSun}{\setCJKmainfont{SimSun}}{\IfFontExistsTF{FandolSong-Regular.otf}{\setCJKmainfont{FandolSong-Regular.otf}}{}}}}"""
 
 
-def tex(text: str) -> str:
-    r"""Plain text for LaTeX: special signs escaped, Greek and mathematical signs as mathematics.
+# W_h, v_{t−2}, β_1: one letter (with a mark) or a Greek name, and an index; log_softmax is a word
+INDEXED = re.compile(r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|\w+)")
 
-    >>> print(tex("x̄ ≤ 2·σ_max & 50 %"))
-    $\bar{x}$ $\le$ 2$\cdot$$\sigma$\_max \& 50 \%
+
+def tex(text: str) -> str:
+    r"""A sentence for LaTeX: special signs escaped, Greek and mathematical signs and indexed names as mathematics.
+
+    >>> print(tex("x̄ ≤ 2·W_h & 50 %, v_{t−2}, log_softmax"))
+    $\bar{x}$ $\le$ 2$\cdot$$W_{h}$ \& 50 \%, $v_{t-2}$, log\_softmax
+    """
+    found, end = "", 0
+    for match in INDEXED.finditer(text):
+        base, low = match["base"], match["low"].strip("{}")
+        base = GREEK.get(base, base)
+        if len(low) > 6:
+            continue
+        found += escaped(text[end : match.start()]) + f"${_inside(base)}_{{{_inside(low)}}}$"
+        end = match.end()
+    return found + escaped(text[end:])
+
+
+def _inside(text: str) -> str:
+    """The same within mathematics."""
+    return re.sub(r"\^\{|\$", lambda m: "^{" if m[0] != "$" else "", escaped(text)).replace(r"\_", "")
+
+
+def escaped(text: str) -> str:
+    r"""Any text for LaTeX, sign by sign.
+
+    >>> print(escaped("rnn.step_jacobian σ"))
+    rnn.step\_jacobian $\sigma$
     """
     found: list[str] = []
     for char in unicodedata.normalize("NFD", text) if _marked(text) else text:
@@ -95,11 +125,21 @@ def _char(char: str) -> str:
     return f"[U+{ord(char):04X}]"
 
 
-def code(text: str) -> str:
-    """An expression as typed, broken into lines."""
-    pieces = [piece.strip() for piece in text.split(";")]
-    lines = [line for k, piece in enumerate(pieces) for line in textwrap.wrap(piece + (";" if k < len(pieces) - 1 else ""), 86, subsequent_indent="    ")]
-    return "\\begin{verbatim}\n" + "\n".join(lines) + "\n\\end{verbatim}"
+def code(*texts: str) -> str:
+    """Expressions as typed, broken into lines, with = between them."""
+    parts = ["\n".join(typed_lines(text)) for text in texts]
+    return "\\begin{verbatim}\n" + "\n=\n".join(parts) + "\n\\end{verbatim}"
+
+
+def typed_lines(text: str) -> list[str]:
+    """A program, a line a statement; long ones are wrapped.
+
+    >>> typed_lines("A = softmax(S); A @ V")
+    ['A = softmax(S);', 'A @ V']
+    """
+    pieces = [f"{piece.strip()};" for piece in text.split(";")]
+    pieces[-1] = pieces[-1].rstrip(";")
+    return [line for piece in pieces for line in textwrap.wrap(piece, 86, subsequent_indent="    ")]
 
 
 def displays(blocks: Iterable[str]) -> list[str]:
@@ -119,8 +159,8 @@ def label(page: Page) -> str:
 def book(found: Sequence[Page], title: str = "") -> str:
     """A whole document."""
     lang = found[0].lang
-    fonts = CHINESE if lang == "zh" else LATIN
-    parts = [PREAMBLE % {"fonts": fonts, "title": tex(title or word("book", lang))}]
+    fonts, links = (CHINESE, CHINESE_LINKS) if lang == "zh" else (LATIN, LINKS)
+    parts = [PREAMBLE % {"fonts": fonts, "links": links, "title": tex(title or word("book", lang))}]
     several = len(found) > 1
     if several:
         parts += [rf"\renewcommand{{\contentsname}}{{{word('contents', lang)}}}", r"\tableofcontents", r"\clearpage"]
@@ -135,7 +175,7 @@ def book(found: Sequence[Page], title: str = "") -> str:
 def section(page: Page) -> str:
     """One entry."""
     lang, entry = page.lang, page.entry
-    parts = [rf"\subsection{{{tex(page.title)}}}\label{{{label(page)}}}", rf"\texttt{{{tex(entry.id)}}}"]
+    parts = [rf"\subsection{{{tex(page.title)}}}\label{{{label(page)}}}", rf"\texttt{{{escaped(entry.id)}}}"]
     parts += [rf"\[\fit{{{entry.statement}}}\]"]
     parts += [r"\begin{tabular}{@{}l>{\raggedright\arraybackslash}p{0.8\linewidth}@{}}"]
     parts += [rf"{word(key, lang)} & {tex(value)} \\" for key, value in page.facts]
@@ -170,7 +210,7 @@ def identities(found: Sequence[ShownIdentity], lang: str) -> str:
         lines += ["", tex(sentence(identity))]
         if len(identity.left) == len(identity.right) == 1:
             lines += displays((*identity.left, *identity.right))
-        lines += [code(identity.stated.left), "=", code(identity.stated.right)]
+        lines += [code(identity.stated.left, identity.stated.right)]
     return "\n".join(lines)
 
 
@@ -179,7 +219,7 @@ def claims(found: Sequence[ShownClaim], lang: str) -> str:
         return ""
     lines = [heading("claims", lang)]
     for claim in found:
-        lines += ["", tex(claim_sentence(claim)), code(f"{claim.stated.expression};  d/d {claim.stated.wrt};  = {claim.stated.claim}")]
+        lines += ["", tex(claim_sentence(claim)), code(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim)]
     return "\n".join(lines)
 
 
@@ -214,8 +254,22 @@ def index(found: Sequence[Page], lang: str) -> str:
     """Identifiers in alphabetical order with their pages."""
     lines = [rf"\section{{{word('index', lang)}}}", r"\begin{longtable}{@{}lp{0.5\linewidth}r@{}}"]
     for page in sorted(found, key=lambda page: page.entry.id):
-        lines += [rf"\texttt{{{tex(page.entry.id)}}} & {tex(page.title)} & \pageref{{{label(page)}}} \\"]
+        lines += [rf"\texttt{{{escaped(page.entry.id)}}} & {tex(page.title)} & \pageref{{{label(page)}}} \\"]
     return "\n".join([*lines, r"\end{longtable}"])
+
+
+def engine(lang: str) -> str:
+    """The TeX to use.
+
+    Raises GradproofError where none is installed.
+    """
+    wanted = ("xelatex", "tectonic") if lang == "zh" else ("pdflatex", "xelatex", "tectonic")
+    found = next((name for name in wanted if shutil.which(name)), None)
+    if found is None:
+        raise GradproofError(
+            f"no TeX is installed ({' or '.join(wanted)} is needed): install one, or export with --format latex or html"
+        )
+    return found
 
 
 def pdf(source: str, lang: str) -> bytes:
@@ -223,19 +277,16 @@ def pdf(source: str, lang: str) -> bytes:
 
     Raises GradproofError where there is none, or where it stops, with what it said.
     """
-    wanted = ("xelatex", "tectonic") if lang == "zh" else ("pdflatex", "xelatex", "tectonic")
-    engine = next((name for name in wanted if shutil.which(name)), None)
-    if engine is None:
-        raise GradproofError(
-            f"no TeX is installed ({' or '.join(wanted)} is needed): install one, or export with --format latex or html"
-        )
+    name = engine(lang)
+    options = [] if name == "tectonic" else ["-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "book.tex")
         path.write_text(source, encoding="utf-8")
-        once = [engine, path.name] if engine == "tectonic" else [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", path.name]
-        for _ in range(1 if engine == "tectonic" else 3):  # contents and page numbers settle
-            done = subprocess.run(once, cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+        for _ in range(1 if name == "tectonic" else 3):  # contents and page numbers settle
+            done = subprocess.run(
+                [name, *options, path.name], cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+            )
             if done.returncode:
                 said = [line for line in done.stdout.splitlines() if line.startswith(("!", "l."))]
-                raise GradproofError(f"{engine} stopped: {' '.join(said[:3]) or done.stderr.strip()[-300:] or 'see its log'}")
+                raise GradproofError(f"{name} stopped: {' '.join(said[:3]) or done.stderr.strip()[-300:] or 'see its log'}")
         return path.with_suffix(".pdf").read_bytes()

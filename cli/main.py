@@ -18,10 +18,12 @@ COMMANDS = {
     "show": ("catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
     "derive": ("derive", "Derive a documented formula or your own expression."),
     "check": ("check", "Check a formula that you wrote."),
+    "audit": ("audit", "Report on all documented claims: verdicts and evidence."),
     "verify": ("verify", "Compare derived formulas with torch autograd and other independent sources."),
     "variance": ("statistics", "The variance of an expression of random arrays."),
     "expectation": ("statistics", "The expectation of an expression of random arrays."),
     "count": ("statistics", "Count parameters and operations."),
+    "export": ("export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
     "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
     "train": ("train", "Train a model with generated code."),
     "bench": ("bench", "Measure derivations, side by side with peers."),
@@ -69,7 +71,7 @@ def group(ctx: click.Context, notes: str | None, lang: str) -> None:
 
         gradproof derive "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W
     """
-    ctx.obj = {"lang": lang}
+    ctx.obj = {"lang": lang, "notes": notes}
     if notes:
         from gradproof.cli.notes import load
 

@@ -20,14 +20,14 @@ def emit(text: str, path: str | None) -> None:
     click.echo(f"written: {path}", err=True)
 
 
-def write(path: Path, text: str) -> None:
-    """Write a text file so that it is never half there."""
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file so that it is never half there."""
     if not path.parent.is_dir():
         raise click.UsageError(f"the folder {path.parent} does not exist")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

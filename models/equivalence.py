@@ -74,7 +74,9 @@ def compare(
         if step == 0:
             rows.append(Row("logits", relative(model.logits(batch)[np.array(model.mask(batch))], _array(logits[mask]))))
             rows.append(Row("loss", relative(np.array(result.loss), _array(loss))))
-            theirs = other.view({name: value.grad for name, value in other.parameters().items()})
+            theirs = other.view(
+                {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in other.parameters().items()}
+            )
             largest = max(float(np.abs(g).max()) for g in theirs.values())
             # 0 by symmetry (a key's bias shifts all scores alike): torch's own value is rounding noise
             noise = {n for n, g in theirs.items() if np.abs(g).max() < 100 * np.finfo(model.dtype).eps * largest}
@@ -143,3 +145,19 @@ def transformer_other(model: Any) -> Other:
         return module(tensor(batch.inputs), tensor(batch.valid), model.config.kind == "decoder", None, None)
 
     return Other(module, logits, names.view, names.load)  # type: ignore[arg-type]
+
+
+def seq2seq_other(model: Any) -> Other:
+    """torch's recurrent encoder–decoder of the same configuration."""
+    import torch
+
+    from gradproof.models.torch_seq2seq import SeqNames, TorchSeq2Seq
+
+    module = TorchSeq2Seq(model.config)
+    names = SeqNames(model)
+
+    def logits(batch: PairBatch, device: str) -> Any:
+        arrays = (batch.source, batch.source_mask, batch.target_in)
+        return module(*(torch.from_numpy(np.array(array)).to(device) for array in arrays))
+
+    return Other(module, logits, names.view, names.load)

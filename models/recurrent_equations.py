@@ -59,15 +59,18 @@ def cell_shapes(kind: str, n: str, width: str = "d") -> dict[str, str]:
     return shapes | ({f"b_h{g}{n}": width for g in CELLS[kind]} if kind == "gru" else {})
 
 
-def layer(kind: str, *, masked: bool = False, reverse: bool = False, context: bool = False) -> Equations:
+def layer(kind: str, *, encoder: bool = False, reverse: bool = False, context: bool = False) -> Equations:
     """A whole layer: from inputs x (T,B,p) to states s (T,B,d), and the last state.
 
-    `masked`: m[b,t] = 1 at real tokens. `reverse` runs from the end. `context` is a vector ctx (B,u) that every step gets.
+    An `encoder` starts at a constant and knows padding: m[b,t] = 1 at real tokens. `reverse` runs from the end.
+    `context` is a vector ctx (B,u) that every step gets.
     """
+    masked = encoder
     at = "T-1-t" if reverse else "t"
     extra = {g: f" + sum[l](ctx[b,l]*W_c{g}[l,k])" if context else "" for g in CELLS[kind]}
     lines = [
-        f"x{g}[t,b,k] = sum[l](x[{at},b,l]*W_i{g}[l,k]){extra[g]} + b_i{g}[k]" + ranged("t", "m[b,t]", masked and reverse)
+        f"x{g}[t,b,k] = sum[l](x[{at},b,l]*W_i{g}[l,k]){extra[g]} + b_i{g}[k]"
+        + ranged("t", "m[b,t]", masked and reverse)
         for g in CELLS[kind]
     ]
     lines += cell(kind, {g: f"x{g}[t,b,k]" for g in CELLS[kind]}, "", f"m[b,{at}]" if masked else "")
@@ -79,12 +82,19 @@ def layer(kind: str, *, masked: bool = False, reverse: bool = False, context: bo
     if kind == "lstm":
         lines.append("last_c = c[-1]")
         outputs = (*outputs, "last_c")
-    return Equations(f"{kind}_layer", "; ".join(lines), shapes, outputs, constant=("m",))
+    constant = ("m", "h_0", "c_0") if encoder else ()
+    return Equations(f"{kind}_layer", "; ".join(lines), shapes, outputs, constant=constant)
 
 
 def ranged(letter: str, access: str, needed: bool) -> str:
     """A term that is 0: an access which gives a letter its range, where nothing else does."""
     return f" + 0*{access}" if needed else ""
+
+
+def turned(dropout: bool) -> Equations:
+    """The states batch first, for the output."""
+    text = "R = einsum('tbk->btk', s)" + (" * D" if dropout else "")
+    return Equations("turned", text, {"s": "T,B,d", **({"D": "B,T,d"} if dropout else {})}, ("R",), constant=("D",))
 
 
 def joined(rank: int) -> Equations:
@@ -110,14 +120,24 @@ def score_shapes(kind: str, width: str) -> dict[str, str]:
     return shapes | ({"W_1": "u,a_", "W_2": f"{width},a_", "v": "a_"} if kind == "additive" else {})
 
 
-READ = ["em[t,b,j] = where(M[b,j] == 1, e[t,b,j], -inf)", "alpha = softmax(em)", "a[t,b,k] = sum[j](alpha[t,b,j]*H[j,b,k])"]
+READ = [
+    "em[t,b,j] = where(M[b,j] == 1, e[t,b,j], -inf)",
+    "alpha = softmax(em)",
+    "a[t,b,k] = sum[j](alpha[t,b,j]*H[j,b,k])",
+]
 
 
 def attention(kind: str, dropout: bool) -> Equations:
     """The readout s̃ = tanh(a W_a + s W_s + b_c) of all steps; [a; s] W_c is the sum of two products. Batch first."""
     combined = "tanh(sum[k](a[t,b,k]*W_a[k,l]) + sum[k](s[t,b,k]*W_s[k,l]) + b_c[l])"
     lines = [*scores(kind, "s[t,b,k]"), *READ, f"R[b,t,l] = {combined}" + ("*D[b,t,l]" if dropout else "")]
-    shapes = {"s": "T,B,d", **score_shapes(kind, "d"), "W_a": "u,q" if kind == "additive" else "d,q", "W_s": "d,q", "b_c": "q"}
+    shapes = {
+        "s": "T,B,d",
+        **score_shapes(kind, "d"),
+        "W_a": "u,q" if kind == "additive" else "d,q",
+        "W_s": "d,q",
+        "b_c": "q",
+    }
     shapes |= {"D": "B,T,q"} if dropout else {}
     return Equations("attention_readout", "; ".join(lines), shapes, ("R",), ("alpha",), ("D",))
 
@@ -125,7 +145,14 @@ def attention(kind: str, dropout: bool) -> Equations:
 def fed_decoder(cell_kind: str, score: str, layers: int, dropout: bool) -> Equations:
     """A decoder with input feeding: the readout s̃ of a step is a further input of the next one. One recurrence."""
     lines: list[str] = []
-    shapes = {"x": "T,B,p", "y_0": "B,q", **score_shapes(score, "d"), "W_a": "u,q" if score == "additive" else "d,q", "W_s": "d,q", "b_c": "q"}
+    shapes = {
+        "x": "T,B,p",
+        "y_0": "B,q",
+        **score_shapes(score, "d"),
+        "W_a": "u,q" if score == "additive" else "d,q",
+        "W_s": "d,q",
+        "b_c": "q",
+    }
     for number in range(1, layers + 1):
         n = str(number) if layers > 1 else ""
         below = str(number - 1)
@@ -151,7 +178,8 @@ def fed_decoder(cell_kind: str, score: str, layers: int, dropout: bool) -> Equat
     lines.append(f"y[t+1,b,l] = tanh(sum[k](a[t,b,k]*W_a[k,l]) + sum[k](h{top}[t+1,b,k]*W_s[k,l]) + b_c[l])")
     lines.append("R = einsum('tbl->btl', y[1:])" + (" * D" if dropout else ""))
     shapes |= {"D": "B,T,q"} if dropout else {}
-    return Equations("fed_decoder", "; ".join(lines), shapes, ("R",), ("alpha", *last_states(cell_kind, layers, lines)), ("D", "y_0"))
+    extra = ("alpha", *last_states(cell_kind, layers, lines))
+    return Equations("fed_decoder", "; ".join(lines), shapes, ("R",), extra, ("D", "y_0"))
 
 
 def last_states(kind: str, layers: int, lines: list[str]) -> tuple[str, ...]:

@@ -132,7 +132,11 @@ class Trainer:
     def run(self, progress: bool = False) -> list[dict[str, float]]:
         """Train to the last step, or until Ctrl-C: the step under way is finished and saved. Returns the history."""
         settings = self.settings
-        with Bar(settings.steps, self.state.step, progress) as bar, interruptible() as interrupted, self.workers() as pool:
+        with (
+            Bar(settings.steps, self.state.step, progress) as bar,
+            interruptible() as interrupted,
+            self.workers() as pool,
+        ):
             while self.state.step < settings.steps and not interrupted():
                 start = time.perf_counter()
                 result = self.step(pool)
@@ -183,7 +187,9 @@ class Trainer:
         before, now = found.progress["settings"], asdict(self.settings)
         for name in before.keys() & now.keys() - {"steps"}:
             if before[name] != now[name]:
-                raise TrainingError(f"the run was made with {name} {before[name]}, not {now[name]}: it cannot go on exactly")
+                raise TrainingError(
+                    f"the run was made with {name} {before[name]}, not {now[name]}: it cannot go on exactly"
+                )
         self.batches.restore(found.progress["batches"])
         self.model.parameters.load(found.parameters)
         self.optimiser.restore(found.optimiser)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from gradproof.models import equations
 from gradproof.models.batches import PairBatch
-from gradproof.models.block import Block, Equations
+from gradproof.models.block import Equations
 from gradproof.models.errors import TrainingError
 from gradproof.models.model import Model
-from gradproof.models.parameters import Parameters, Shapes, initialise
+from gradproof.models.parameters import Parameters, initialise
 from gradproof.models.positions import rotations, sinusoids
 from gradproof.models.text_batches import TextBatch
-from gradproof.models.wiring import Step
+from gradproof.models.wiring import Plan, Step
 
 Array = NDArray[Any]
 KINDS = ("encoder-decoder", "decoder", "encoder")
@@ -92,29 +92,11 @@ class TransformerConfig:
 
 
 @dataclass
-class Wiring:
-    """Collects steps; `widths` are the lengths behind the names in the shapes of parameters."""
+class Wiring(Plan):
+    """The plan of one Transformer."""
 
-    config: TransformerConfig
-    dropout: bool
-    widths: dict[str, int]
-    steps: list[Step] = field(default_factory=list)
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
-    def add(
-        self, where: str, stated: Equations, writes: str, data: dict[str, str], widths: dict[str, int] | None = None
-    ) -> str:
-        """One block at `where`; what `data` does not name is a parameter or a dropout mask of its own."""
-        lengths = {**self.widths, **(widths or {})}
-        reads = {own: data.get(own, f"{where}.{own}") for own in stated.shapes}
-        outputs = {own: f"{where}.{own}" for own in (*stated.outputs, *stated.extra)}
-        outputs[stated.outputs[0]] = writes
-        self.steps.append(Step(where, Block(stated), reads, outputs))
-        for own in stated.variables:
-            if own not in data:
-                shape = stated.shapes[own].split(",")
-                self.shapes[f"{where}.{own}"] = tuple(lengths[size] if size in lengths else int(size) for size in shape)
-        return writes
+    config: TransformerConfig = field(kw_only=True)
+    dropout: bool = field(kw_only=True)
 
     def embed(self, side: str, tokens: str, table: str, size: int) -> str:
         config = self.config
@@ -122,17 +104,17 @@ class Wiring:
         stated = equations.embedding(added, config.scaled, self.dropout)
         data = {"w": tokens, "E": table, **({"p": f"{side}.p"} if added else {})}
         self.shapes[table] = (size, config.width)
-        return self.add(f"{side}.embedding", stated, f"{side}.x", data)
+        return self.add(f"{side}.embedding", stated, data)
 
     def norm(self, where: str, value: str) -> str:
-        return self.add(where, equations.norm(self.config.norm), f"{where}.y", {"x": value})
+        return self.add(where, equations.norm(self.config.norm), {"x": value})
 
     def sublayer(self, where: str, stated: Equations, value: str, data: dict[str, str]) -> str:
         """x + F(norm(x)), or norm(x + F(x))."""
         if self.config.order == "pre":
             normed = self.norm(f"{where}.norm", value)
-            return self.add(where, stated, f"{where}.out", {"X0": value, "X": normed, **data})
-        return self.norm(f"{where}.norm", self.add(where, stated, f"{where}.out", {"X0": value, "X": value, **data}))
+            return self.add(where, stated, {"X0": value, "X": normed, **data})
+        return self.norm(f"{where}.norm", self.add(where, stated, {"X0": value, "X": value, **data}))
 
     def layer(self, where: str, value: str, mask: str, rotary: str, memory: str | None) -> str:
         """Self-attention, cross-attention where there is a memory, feed-forward network."""
@@ -157,17 +139,15 @@ class Wiring:
         config = self.config
         data = {"H": value, "y": "y", "weight": "weight", "epsilon": "epsilon"}
         data |= {"E": self.table("target")} if config.tied else {}
-        self.add("output", stated, stated.outputs[0], {k: v for k, v in data.items() if k in stated.shapes})
-        last = self.steps[-1]
         plain = {own: own for own in (*stated.outputs, *stated.extra)}  # L, nll, l, lp: under their own names
-        self.steps[-1] = Step(last.where, last.block, last.reads, plain)
+        self.add("output", stated, {own: name for own, name in data.items() if own in stated.shapes}, plain)
 
     def table(self, side: str) -> str:
         return "E" if self.config.shared or self.config.kind != "encoder-decoder" else f"{side}.E"
 
 
 class Transformer(Model[PairBatch | TextBatch]):
-    """Parameters and wiring of one Transformer. Batches are `PairBatch`es for an encoder–decoder, else `TextBatch`es."""
+    """One Transformer. Batches are `PairBatch`es for an encoder–decoder, else `TextBatch`es."""
 
     def __init__(self, config: TransformerConfig, *, seed: int = 0, dtype: Any = np.float32) -> None:
         self.config = config
@@ -190,7 +170,7 @@ class Transformer(Model[PairBatch | TextBatch]):
         config = self.config
         head = config.width // config.heads
         widths = {"d": config.width, "h": config.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": config.inner}
-        wiring = Wiring(config, dropout, {**widths, "N": config.target_size})
+        wiring = Wiring({**widths, "N": config.target_size}, config=config, dropout=dropout)
         memory = None
         if config.kind == "encoder-decoder":
             table = wiring.table("source")
@@ -267,13 +247,3 @@ def allowed(seen: NDArray[np.bool_], queries: int, causal: bool, first: int = 0)
         return np.broadcast_to(seen[:, None, :], shape)
     places = np.arange(seen.shape[1])
     return seen[:, None, :] & (places <= first + np.arange(queries)[:, None])
-
-
-def shapes_of(config: TransformerConfig) -> Shapes:
-    """The shapes of all parameters, without making them."""
-    return Transformer.wired(_Bare(config), False, loss=True).shapes  # type: ignore[arg-type]
-
-
-@dataclass
-class _Bare:
-    config: TransformerConfig

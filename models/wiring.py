@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.block import Block
+from gradproof.models.block import Block, Equations
 from gradproof.models.errors import TrainingError
 
 Array = NDArray[Any]
@@ -35,6 +35,37 @@ class Tape:
 
     values: dict[str, Array]
     kept: list[dict[str, Array]] = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    """Collects the steps of a model and the shapes of its parameters; `widths` are the lengths behind their names."""
+
+    widths: Mapping[str, int]
+    steps: list[Step] = field(default_factory=list)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def add(
+        self,
+        where: str,
+        stated: Equations,
+        data: Mapping[str, str],
+        writes: Mapping[str, str] | None = None,
+        widths: Mapping[str, int] | None = None,
+    ) -> str:
+        """One block at `where`. What `data` does not name is a parameter of its own, or a mask drawn for dropout.
+
+        Results are called `where.NAME` unless `writes` says otherwise; returns the name of the first.
+        """
+        reads = {own: data.get(own, f"{where}.{own}") for own in stated.shapes}
+        results = {own: (writes or {}).get(own, f"{where}.{own}") for own in (*stated.outputs, *stated.extra)}
+        self.steps.append(Step(where, Block(stated), reads, results))
+        lengths = {**self.widths, **(widths or {})}
+        for own in stated.variables:
+            if own not in data:
+                shape = stated.shapes[own].split(",")
+                self.shapes[f"{where}.{own}"] = tuple(lengths[size] if size in lengths else int(size) for size in shape)
+        return results[stated.outputs[0]]
 
 
 def run(steps: Iterable[Step], values: Mapping[str, Array]) -> dict[str, Array]:

@@ -65,21 +65,22 @@ def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence
     indices = [(index - start).expand() for index, start in zip(indices, first, strict=True)]
     plans = [affine(index, ranges) for index in indices]
     kinds = _kinds(plans, indices, node.shape, ranges)
-    node, labels = _cut(low, node, plans, kinds, ranges)
+    steps = [plan or Affine((), S.Zero) for plan in plans]
+    node, labels = _cut(low, node, steps, kinds, ranges)
     for axis, kind in enumerate(kinds):
         if kind == "digits":
-            node, labels = _split(low, node, labels, axis, plans[axis], ranges)
+            node, labels = _split(low, node, labels, axis, steps[axis], ranges)
     for axis, kind in enumerate(kinds):
         if kind == "window":
-            node, labels = _window(low, node, labels, axis, plans[axis], ranges, wanted)
+            node, labels = _window(low, node, labels, axis, steps[axis], ranges, wanted)
     node, labels = _diagonals(low, node, labels)
-    node, labels = _lookup(low, node, labels, {k: indices[k] for k, kind in enumerate(kinds) if kind == "lookup"}, ranges)
+    node, labels = _lookup(
+        low, node, labels, {k: indices[k] for k, kind in enumerate(kinds) if kind == "lookup"}, ranges
+    )
     return Part(node, tuple(labels))  # type: ignore[arg-type]
 
 
-def _kinds(
-    plans: Sequence[Affine | None], indices: Sequence[Expr], sizes: Sequence[Expr], ranges: Ranges
-) -> list[str]:
+def _kinds(plans: Sequence[Affine | None], indices: Sequence[Expr], sizes: Sequence[Expr], ranges: Ranges) -> list[str]:
     """How each axis is read: at one place, cut, as windows, along a diagonal, or looked up."""
     used = Counter(letter for plan in plans if plan for letter in plan.letters)
     kinds = []
@@ -101,9 +102,7 @@ def _kinds(
         for index, kind in zip(indices, kinds, strict=True):
             if kind == "lookup":
                 shared |= letters(index) & ranges.keys()
-        joined = [
-            k for k, kind in enumerate(kinds) if kind not in ("lookup", "at") and letters(indices[k]) & shared
-        ]
+        joined = [k for k, kind in enumerate(kinds) if kind not in ("lookup", "at") and letters(indices[k]) & shared]
         if not joined:
             return kinds
         for k in joined:
@@ -114,7 +113,7 @@ Labels = list[object]  # for each axis its letter, or the number of the axis of 
 
 
 def _cut(
-    low: Lowering, node: Node, plans: Sequence[Affine | None], kinds: Sequence[str], ranges: Ranges
+    low: Lowering, node: Node, plans: Sequence[Affine], kinds: Sequence[str], ranges: Ranges
 ) -> tuple[Node, Labels]:
     places: list[Place] = []
     labels: Labels = []
@@ -152,7 +151,7 @@ def _padded_axis(low: Lowering, node: Node, axis: int, stretch: Span) -> tuple[N
     node = low.graph.index(node, [*whole[:axis], inner, *whole[axis + 1 :]])
     total = (stretch.last - stretch.first + 1).expand()
     shape = [*node.shape[:axis], total, *node.shape[axis + 1 :]]
-    node = low.graph.place(node, [*whole[:axis], Cut(stretch.before, inner.count), *whole[axis + 1 :]], shape)
+    node = low.graph.put(node, [*whole[:axis], Cut(stretch.before, inner.count), *whole[axis + 1 :]], shape)
     return node, Cut(S.Zero, total)
 
 
@@ -182,9 +181,7 @@ def digits(plan: Affine, ranges: Ranges) -> tuple[Index, Index] | None:
     return None
 
 
-def _split(
-    low: Lowering, node: Node, labels: Labels, axis: int, plan: Affine, ranges: Ranges
-) -> tuple[Node, Labels]:
+def _split(low: Lowering, node: Node, labels: Labels, axis: int, plan: Affine, ranges: Ranges) -> tuple[Node, Labels]:
     """x[p i + k]: the axis as two."""
     high, digit = digits(plan, ranges) or plan.letters
     position = labels.index(axis)
@@ -209,8 +206,10 @@ def padded_bounds(low: Lowering, access: Access, ranges: Ranges) -> set[Expr]:
     indices = [(index - array.first(axis)).expand() for axis, index in enumerate(access.indices)]
     plans = [affine(index, ranges) for index in indices]
     found: set[Expr] = set()
-    for index, plan, kind, size in zip(indices, plans, _kinds(plans, indices, array.shape, ranges), array.shape, strict=True):
-        if kind == "window":
+    for index, plan, kind, size in zip(
+        indices, plans, _kinds(plans, indices, array.shape, ranges), array.shape, strict=True
+    ):
+        if kind == "window" and plan is not None:
             stretch = span(plan, size, ranges)
             found |= {index} if stretch.before != 0 else set()
             found |= {(size - 1 - index).expand()} if stretch.behind != 0 else set()
@@ -227,7 +226,9 @@ def _window(
     position = labels.index(axis)
     stretch = span(plan, node.shape[position], ranges)
     node, _ = _padded_axis(low, node, position, stretch)
-    node = low.graph.windows(node, position, (slopes[column] * sign(slopes[column]) * (counts[column] - 1) + 1).expand())
+    node = low.graph.windows(
+        node, position, (slopes[column] * sign(slopes[column]) * (counts[column] - 1) + 1).expand()
+    )
     labels = [*labels, column]
     labels[position] = row
     thin = [Cut(S.Zero, length) for length in node.shape]
@@ -249,9 +250,7 @@ def _diagonals(low: Lowering, node: Node, labels: Labels) -> tuple[Node, Labels]
     return node, labels
 
 
-def _lookup(
-    low: Lowering, node: Node, labels: Labels, indices: dict[int, Expr], ranges: Ranges
-) -> tuple[Node, Labels]:
+def _lookup(low: Lowering, node: Node, labels: Labels, indices: dict[int, Expr], ranges: Ranges) -> tuple[Node, Labels]:
     """NumPy's indexing by arrays of numbers, on the axes that need it."""
     if not indices:
         return node, labels
@@ -260,9 +259,8 @@ def _lookup(
     for position, index in zip(axes, indices.values(), strict=True):
         part = low.lower(index, ranges)
         plan = affine(index, ranges)
-        if plan is not None:
-            if leaves(plan, node.shape[position], ranges):
-                part = _clipped(low, part, node.shape[position])
+        if plan is not None and leaves(plan, node.shape[position], ranges):
+            part = _clipped(low, part, node.shape[position])
         parts.append(part)
     order = order_of([part.letters for part in parts], [])
     aligned = [low.align(part, order) for part in parts]

@@ -90,7 +90,9 @@ class Arguments:
                 arrays[array.name] = self.lookup(arrays[array.name])
             else:
                 arrays[array.name] = self.number(arrays[array.name], dtype)
-        return {identifier(n): v for n, v in {**arrays, **{s.name: v for s, v in sizes.items()}}.items() if n in self.names}, dtype
+        return {
+            identifier(n): v for n, v in {**arrays, **{s.name: v for s, v in sizes.items()}}.items() if n in self.names
+        }, dtype
 
     def convert(self, array: Array, value: Any) -> Any:
         return as_array(array, value)
@@ -155,7 +157,7 @@ class Arguments:
         """Where a size was read."""
         if size not in self.readings:
             return ""
-        return f" (axis {self.readings[size].axis} of {self.readings[size].array})"  # type: ignore[index]
+        return f" (axis {self.readings[size].axis} of {self.readings[size].array})"
 
 
 def as_array(array: Array, value: Any) -> np.ndarray:
@@ -194,4 +196,6 @@ def _check_lookup(array: Array, values: Any, sizes: Mapping[Symbol, int]) -> Non
     limit = int(bound.xreplace(dict(sizes)))
     wrong = values[(values < 0) | (values >= limit)]
     if len(wrong):
-        raise ArgumentError(f"{array.name} holds {int(wrong[0])}, which is not an index from 0 to {bound} - 1 = {limit - 1}")
+        raise ArgumentError(
+            f"{array.name} holds {int(wrong[0])}, which is not an index from 0 to {bound} - 1 = {limit - 1}"
+        )

@@ -41,9 +41,9 @@ def torch_results(
             along = [torch.as_tensor(sample.inputs[d], dtype=torch.float64, device=used) for d in sample.directions]
             found[name] = functional.jvp(forward, tuple(point), tuple(along))[1]
         elif kind == "product":
-            (along,) = (torch.as_tensor(sample.inputs[d], dtype=torch.float64, device=used) for d in sample.directions)
+            vector = torch.as_tensor(sample.inputs[sample.directions[0]], dtype=torch.float64, device=used)
             position = variables.index(name.removesuffix("_grad"))
-            found[name] = functional.hvp(_of_one(forward, point, position), point[position], along)[1]
+            found[name] = functional.hvp(_of_one(forward, point, position), point[position], vector)[1]
     results = {}
     for name, result in found.items():
         array = result.detach().cpu().numpy()

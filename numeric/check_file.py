@@ -7,8 +7,8 @@ This is the one place of gradproof that runs a user's code. The file holds eithe
   `backward` then takes the cache in place of the inputs. It returns the gradients in the order of forward's
   parameters, or a dictionary by name; one alone may be returned as it is.
 
-The parameters of `forward` are called like the arrays of the expression. Both sides are compared in float64 at points of
-several sizes, the smallest first, under a random cotangent; the derived gradient is computed to 40 digits.
+The parameters of `forward` are called like the arrays of the expression. Both sides are compared in float64 at points
+of several sizes, the smallest first, under a random cotangent; the derived gradient is computed to 40 digits.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def compared(written: Written, derivation: Derivation, seed: int) -> Verdict:
     if not count:
         return Verdict("undecided", "the expression has no value at the random points that were tried", correct=correct)
     how = (
-        f"{written.name} equals the derived gradients by {', '.join(derivation.wrt)} at {count} random points of several sizes,"
-        f" under random cotangents, in float64 (largest relative error {worst:.0e})"
+        f"{written.name} equals the derived gradients by {', '.join(derivation.wrt)} at {count} random points of"
+        f" several sizes, under random cotangents, in float64 (largest relative error {worst:.0e})"
     )
     return Verdict("agrees", how, correct=correct)
 
@@ -146,7 +146,9 @@ class Reference:
         exact = {name: self._exact(name, values) for name, values in self.arrays.items()}
         self.point = Point(system, draw.sizes, Precise(draw.digits), given=exact)
         cotangent = derivation.cotangent
-        self.upstream = self.arrays.pop(cotangent) if cotangent else np.float64(np.random.default_rng(2).uniform(0.5, 1.5))
+        self.upstream = (
+            self.arrays.pop(cotangent) if cotangent else np.float64(np.random.default_rng(2).uniform(0.5, 1.5))
+        )
         self.value = self._array(derivation.output, 1.0)
         weight = 1.0 if cotangent else float(self.upstream)
         self.gradients = {name: self._array(bar(name), weight) for name in derivation.wrt}
@@ -182,7 +184,9 @@ class Reference:
                 return found
             worst = max(worst, _error(np.asarray(gradients[name]), right))
             if not np.array_equal(np.asarray(gradients[name]), np.asarray(again[name])):
-                return Verdict("refuted", f"{written.name} gives another gradient by {name} when it runs again at the same point")
+                return Verdict(
+                    "refuted", f"{written.name} gives another gradient by {name} when it runs again at the same point"
+                )
         for name, copy in before.items():
             if not np.array_equal(copy, np.asarray(given_arrays[name])):
                 return Verdict("refuted", f"{written.name} changes its input {name} in place")
@@ -199,14 +203,18 @@ class Reference:
         if not apart.any():
             return None
         place = tuple(int(k) for k in np.argwhere(apart)[0])
-        inputs = {key: np.round(value, 6).tolist() for key, value in {**self.arrays, "cotangent": self.upstream}.items()}
+        inputs = {
+            key: np.round(value, 6).tolist() for key, value in {**self.arrays, "cotangent": self.upstream}.items()
+        }
         claimed, correct = float(mine[place]), float(right[place])
         sizes = {str(symbol): value for symbol, value in self.draw.sizes.items()}
         text = [number(mpmath.mpf(v), 9) if np.isfinite(v) else str(v) for v in (claimed, correct)]
         example = Counterexample(sizes, inputs, what, place, claimed, correct, *text, "your code")
         entry = f" at {list(place)}" if place else ""
         note = _note(mine, right)
-        return Verdict("refuted", f"{what} differs{entry}: your code gives {text[0]}, right is {text[1]}", example, note=note)
+        return Verdict(
+            "refuted", f"{what} differs{entry}: your code gives {text[0]}, right is {text[1]}", example, note=note
+        )
 
 
 def _note(mine: NDArray[np.float64], right: NDArray[np.float64]) -> str:
@@ -288,7 +296,9 @@ def _with_torch(function: Any) -> Written:
     names = tuple(parameters if own_context else parameters[1:])
 
     def run(arrays: Arrays, wrt: Sequence[str], upstream: Any) -> tuple[Any, dict[str, Any]]:
-        tensors = {n: torch.tensor(v, requires_grad=n in wrt) if isinstance(v, np.ndarray) else v for n, v in arrays.items()}
+        tensors = {
+            n: torch.tensor(v, requires_grad=n in wrt) if isinstance(v, np.ndarray) else v for n, v in arrays.items()
+        }
         value = function.apply(*(tensors[name] for name in names))
         if not isinstance(value, torch.Tensor):
             raise GradproofError(f"{function.__name__}.forward must return one tensor, not {type(value).__name__}")
@@ -310,7 +320,9 @@ def _with_numpy(forward: Callable[..., Any], backward: Callable[..., Any]) -> Wr
 
     def run(arrays: Arrays, wrt: Sequence[str], upstream: Any) -> tuple[Any, dict[str, Any]]:
         result = forward(**arrays)
-        value, cache = (result[0], result[1] if len(result) == 2 else result[1:]) if isinstance(result, tuple) else (result, None)
+        value, cache = (
+            (result[0], result[1] if len(result) == 2 else result[1:]) if isinstance(result, tuple) else (result, None)
+        )
         known = {**arrays, **dict.fromkeys(VALUES, value), **dict.fromkeys(CACHES, cache)}
         loose = [name for name in parameters if name not in known or (name in CACHES and cache is None)]
         if len(loose) == 2 and cache is not None:
@@ -318,7 +330,7 @@ def _with_numpy(forward: Callable[..., Any], backward: Callable[..., Any]) -> Wr
         if len(loose) > 1 or (not loose and np.ndim(value)):
             shown = ", ".join(parameters)
             raise GradproofError(
-                f"backward({shown}): one parameter is the cotangent, the others are inputs of forward, its value or its cache"
+                f"backward({shown}): one parameter is the cotangent, the others are inputs of forward, its value or cache"
             )
         known.update(dict.fromkeys(loose, upstream))
         gradients = backward(*(known[name] for name in parameters))
@@ -334,7 +346,9 @@ def _by_name(gradients: Any, names: Sequence[str], wrt: Sequence[str]) -> dict[s
     """The gradients that a backward returned, by the names of the variables."""
     if isinstance(gradients, Mapping):
         spelled = {name: (name, f"d{name}", f"d_{name}", f"grad_{name}", f"{name}_grad", f"{name}_bar") for name in wrt}
-        return {name: next((gradients[key] for key in keys if key in gradients), None) for name, keys in spelled.items()}
+        return {
+            name: next((gradients[key] for key in keys if key in gradients), None) for name, keys in spelled.items()
+        }
     given_ones = list(gradients) if isinstance(gradients, tuple | list) else [gradients]
     ordered = [name for name in names if name in wrt]
     for order in (list(names), ordered):

@@ -24,7 +24,7 @@ from gradproof.numeric.schedule import Entry, Schedule
 from gradproof.numeric.source import complete, documented, guarded, header, namespace, read_sizes
 from gradproof.numeric.stable import stabilise
 from gradproof.numeric.statements import lower_system
-from gradproof.symbolic.expr import Access, names
+from gradproof.symbolic.expr import Access, Size, names
 from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System
 
@@ -85,15 +85,15 @@ def compile_numpy(
 ) -> Compiled:
     """The function that computes a system's outputs, or a derivation's value and gradients.
 
-    >>> from gradproof.symbolic.expr import Index, Size, sum_
-    >>> from gradproof.symbolic.syntax import Program
-from gradproof.symbolic.system import Array
-    >>> from gradproof.symbolic.calculus import whole
-    >>> i, n = Index("i"), Size("n")
-    >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
-    >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
-    >>> float(f(x=[1.0, 2.0, 2.0])["L"])
-    9.0
+        >>> from gradproof.symbolic.expr import Index, Size, sum_
+        >>> from gradproof.symbolic.syntax import Program
+    from gradproof.symbolic.system import Array
+        >>> from gradproof.symbolic.calculus import whole
+        >>> i, n = Index("i"), Size("n")
+        >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
+        >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
+        >>> float(f(x=[1.0, 2.0, 2.0])["L"])
+        9.0
     """
     return compile_with(NumpyPrinter, Arguments.of, derived, outputs, name, comment)
 
@@ -105,9 +105,9 @@ def compile_torch(
     comment: Callable[[Equation], str] | None = None,
     device: str = "auto",
 ) -> Compiled:
-    """The function of `compile_numpy`, printed as torch code and run on `device` ("auto" is the GPU where there is one).
+    """The function of `compile_numpy`, printed as torch code and run on `device`.
 
-    It takes and returns tensors; autograd is not used.
+    "auto" is the GPU where there is one. The function takes and returns tensors; autograd is not used.
     """
     from gradproof.numeric.torch_printer import TorchArguments, TorchPrinter, chosen_device
 
@@ -137,7 +137,9 @@ def compile_with(
         declared.update(dict.fromkeys(name for name in system.inputs if name in read))
         arrays = [system.arrays[name] for name in declared]
     name = name or ("forward" if result.variables is None else "value_and_gradients")
-    derived_names = [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
+    derived_names = (
+        [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
+    )
     return Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment).build(name)
 
 
@@ -158,10 +160,10 @@ def inputs_of(system: System, whole: System) -> list[Array]:
     known = readings(found)
     for name in whole.inputs:
         array = whole.arrays[name]
-        if name not in read and any(size in system.sizes and size not in known for size in readings([array])):
-            if not name.endswith(("_bar", "_dot")):
-                found.append(array)
-                known = readings(found)
+        shows = any(size in system.sizes and size not in known for size in readings([array]))
+        if name not in read and shows and not name.endswith(("_bar", "_dot")):
+            found.append(array)
+            known = readings(found)
     return found
 
 
@@ -210,9 +212,15 @@ class Builder:
 
     def used_sizes(self) -> list[Symbol]:
         """The sizes that the lines mention, and those that are needed to read them off the arrays."""
-        text = "\n".join(f"{self.printer.doprint(value)}\n{target}" for target, value in self.entries if value is not None)
+        text = "\n".join(
+            f"{self.printer.doprint(value)}\n{target}" for target, value in self.entries if value is not None
+        )
         words = set(re.findall(r"\w+", text))
-        used = [size for size in self.system.sizes if size.name in words]
+        known = dict.fromkeys(self.system.sizes)
+        for equation in self.system.equations:  # a size may stand in a range only
+            for expr in (equation.body, *(bound for _, *bounds in equation.axes for bound in bounds)):
+                known.update(dict.fromkeys(sorted(expr.atoms(Size), key=str)))
+        used = [size for size in known if size.name in words]
         read = readings(self.arrays)
         for size in used:  # the list grows while it is read
             if size in read:

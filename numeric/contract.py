@@ -99,9 +99,7 @@ def _pattern(a: Part, b: Part, summed: Sequence[Index]) -> frozenset[tuple[objec
     """Which axes of the two operands belong together, and which are summed."""
     return frozenset(
         (
-            frozenset(
-                (id(part.node), part.letters.index(letter)) for part in (a, b) if letter in part.letters
-            ),
+            frozenset((id(part.node), part.letters.index(letter)) for part in (a, b) if letter in part.letters),
             letter in summed,
         )
         for letter in (*a.letters, *b.letters)
@@ -126,10 +124,10 @@ def _shared(
     }
     if key not in low._shared:
         made = _product(low, a, b, batch, summed, wanted)
-        low._shared[key] = (made.node, tuple(origin[letter] for letter in made.letters))  # type: ignore[assignment]
+        low._shared[key] = (made.node, tuple(origin[letter] for letter in made.letters))
     node, places = low._shared[key]
     back = {place: letter for letter, place in origin.items()}
-    return Part(node, tuple(back[place] for place in places))  # type: ignore[index]
+    return Part(node, tuple(back[place] for place in places))
 
 
 def _product(
@@ -210,8 +208,8 @@ def _batched(
     ordered = sorted(batch, key=lambda x: wanted.index(x) if x in wanted else 99)
     lead = [*ordered, *rows[:-1], *columns[:-1]]
     row, column = rows[-1:], columns[-1:]
-    left = low.graph.view(a.node, _axes(a, [*lead, *(row or [None]), *summed]))
-    right = low.graph.view(b.node, _axes(b, [*lead, *summed, *(column or [None])]))
+    left = low.graph.view(a.node, _axes(a, [*lead, row[0] if row else None, *summed]))
+    right = low.graph.view(b.node, _axes(b, [*lead, *summed, column[0] if column else None]))
     node = low.graph.matmul(left, right)
     if not row or not column:
         keep = [k for k in range(node.rank) if k != node.rank - (2 if not row else 1)]

@@ -78,14 +78,24 @@ class Report:
     def __str__(self) -> str:
         head = ("result", "against", "error", "allowed", "")
         body = [
-            (row.name, row.against, f"{row.error:.1e}" if row.error is not None else "–", f"{row.tolerance:.0e}", row.status)
+            (
+                row.name,
+                row.against,
+                f"{row.error:.1e}" if row.error is not None else "–",
+                f"{row.tolerance:.0e}",
+                row.status,
+            )
             for row in self.rows
         ]
         widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-        lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)]
+        lines = [
+            "  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)
+        ]
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         why = dict.fromkeys(f"{row.against}: {row.why}" for row in self.rows if row.why)
-        return "\n".join([*lines, f"sizes {sizes or 'none'}; seed {self.seed}; torch on {self.device}", *self.notes, *why])
+        return "\n".join(
+            [*lines, f"sizes {sizes or 'none'}; seed {self.seed}; torch on {self.device}", *self.notes, *why]
+        )
 
 
 def crosscheck(
@@ -158,7 +168,9 @@ class Sample:
             finite = np.isfinite(value).all() and all(np.isfinite(g).all() for g in gradients.values())
             if finite:
                 break
-        return cls(derivation, compiled, sizes, inputs, np.asarray(value), {k: np.asarray(g) for k, g in gradients.items()})
+        return cls(
+            derivation, compiled, sizes, inputs, np.asarray(value), {k: np.asarray(g) for k, g in gradients.items()}
+        )
 
     @property
     def system(self) -> System:
@@ -180,7 +192,7 @@ class Sample:
         return [array.name for array in self.compiled.arguments.arrays if array.name not in known]
 
     def kind(self, name: str) -> str:
-        """What a result is, by name and shape: gradient, jacobian, its transpose, hessian, tangent, hessian product, other."""
+        """What a result is, by its name and shape."""
         out, shape = self.shape(self.derivation.output), self.gradients[name].shape
         variables = name.split(",")
         if name.endswith("_grad") and len(self.directions) == 1:
@@ -287,8 +299,15 @@ def differences(sample: Sample, name: str, width: float) -> np.ndarray:
     for index in np.ndindex(*start.shape):
         step = np.zeros_like(start)
         step[index] = width
-        columns.append(_five_points(lambda s, step=step: sample.forward({**sample.inputs, name: start + s * step}), width))
-    return np.stack(columns, axis=-1).reshape(*sample.value.shape, *start.shape)
+        columns.append(_five_points(_moving(sample, {name: step}), width))
+    return np.stack(columns, axis=-1).reshape((*sample.value.shape, *start.shape))
+
+
+def _moving(sample: Sample, steps: Arrays) -> Callable[[float], np.ndarray]:
+    """The forward as a function of how many steps the inputs are moved."""
+    return lambda count: sample.forward(
+        {**sample.inputs, **{name: sample.inputs[name] + count * step for name, step in steps.items()}}
+    )
 
 
 def _five_points(forward: Callable[[float], np.ndarray], width: float) -> np.ndarray:
@@ -299,12 +318,8 @@ def _five_points(forward: Callable[[float], np.ndarray], width: float) -> np.nda
 def _along(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
     """The change of the output when all variables move along their directions."""
     pairs = list(zip(sample.derivation.wrt, sample.directions, strict=True))
-
-    def at(s: float, width: float) -> np.ndarray:
-        moved = {name: sample.inputs[name] + s * width * sample.inputs[along] for name, along in pairs}
-        return sample.forward({**sample.inputs, **moved})
-
-    wide, narrow = (_five_points(lambda s, w=w: at(s, w), w) for w in (1e-3, 5e-4))
+    steps = [{name: width * sample.inputs[along] for name, along in pairs} for width in (1e-3, 5e-4)]
+    wide, narrow = (_five_points(_moving(sample, s), width) for s, width in zip(steps, (1e-3, 5e-4), strict=True))
     scale = max(np.abs(narrow).max(initial=0.0), FLOOR)
     return narrow, np.abs(wide - narrow) <= TOLERANCES["differences"] / 2 * scale
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Max, Min, Mul, Pow, S
 
-from gradproof.numeric.nodes import Graph, Node, identifier, negative
+from gradproof.numeric.nodes import Graph, Node, common_scale, identifier
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import (
     Access,
@@ -61,7 +61,7 @@ class Lowering:
         self.undefined: set[str] = set()  # arrays whose entries may be infinite or undefined
         self.loop: Any = None  # the recurrence whose body is being lowered, see recurrence.py
         self._memo: dict[Hashable, Part] = {}
-        self._shared: dict[Hashable, tuple[Node, tuple[int, ...]]] = {}
+        self._shared: dict[Hashable, tuple[Node, tuple[Any, ...]]] = {}
 
     def value(self, name: str) -> Node:
         """The node of a whole array."""
@@ -99,23 +99,39 @@ class Lowering:
     ) -> Part:
         """Apply an elementwise operation; the same operation on the same arrays is made once, in any order of axes."""
         order = order_of([part.letters for part in parts], wanted)
-        marks = {x: tuple(p.letters.index(x) if x in p.letters else -1 for p in parts) for x in order}
-        canonical = sorted(order, key=marks.__getitem__)
-        full_key = (key, tuple(id(part.node) for part in parts), tuple(marks[x] for x in canonical))
+        full_key, canonical = self._key(key, parts, order)
         if full_key not in self._shared:
             node = make([self.align(part, order) for part in parts])
             self._shared[full_key] = (node, tuple(canonical.index(x) for x in order))
         node, places = self._shared[full_key]
         return Part(node, tuple(canonical[place] for place in places))
 
+    def _key(self, key: Hashable, parts: Sequence[Part], order: Sequence[Index]) -> tuple[Hashable, list[Index]]:
+        """What identifies an elementwise operation, and its letters in an order that does not depend on their names."""
+        if key in ("add", "mul"):
+            parts = sorted(parts, key=lambda part: id(part.node))
+        marks = {x: tuple(p.letters.index(x) if x in p.letters else -1 for p in parts) for x in order}
+        canonical = sorted(order, key=marks.__getitem__)
+        return (key, tuple(id(part.node) for part in parts), tuple(marks[x] for x in canonical)), canonical
+
     def add(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
         return self._grouped(parts, wanted, self._add)
 
     def _add(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
-        if parts and all(negative(part.node) for part in parts):
-            minus = Part(self.graph.scalar(-1))
-            return self.mul([minus, self._add([self.mul([minus, part], wanted) for part in parts], wanted)], wanted)
+        scale = common_scale([part.node for part in parts])
+        if scale != 1:
+            inner = self._add([self._scaled(1 / scale, part) for part in parts], wanted)
+            return self._scaled(scale, inner)
+        turned = [self._scaled(S.NegativeOne, part) for part in parts]
+        if (
+            len(parts) > 1
+            and self._key("add", turned, order_of([p.letters for p in turned], wanted))[0] in self._shared
+        ):
+            return self._scaled(S.NegativeOne, self._combine("add", self.graph.add, turned, wanted))
         return self._combine("add", self.graph.add, parts, wanted)
+
+    def _scaled(self, scale: Expr, part: Part) -> Part:
+        return Part(self.graph.mul([self.graph.scalar(scale), part.node]), part.letters)
 
     def mul(self, parts: Sequence[Part], wanted: Sequence[Index]) -> Part:
         numbers = [part for part in parts if part.node.op == "scalar"]
@@ -243,7 +259,7 @@ def lower_where(low: Lowering, expr: where, ranges: Ranges, wanted: Sequence[Ind
     condition, *branches = expr.args
     parts = [lower_condition(low, condition, ranges, wanted), *(low.lower(x, ranges, wanted) for x in branches)]
     risky = any(may_be_undefined(low, branch) for branch in expr.args[1:])
-    return low.elementwise(("where", risky), lambda nodes: low.graph.where(*nodes, risky), parts, wanted)
+    return low.elementwise(("where", risky), lambda nodes: low.graph.where(nodes, risky), parts, wanted)
 
 
 def lower_condition(low: Lowering, expr: Expr, ranges: Ranges, wanted: Sequence[Index]) -> Part:
@@ -263,11 +279,11 @@ def lower_function(low: Lowering, expr: Function, ranges: Ranges, wanted: Sequen
 
 def lower_compare(low: Lowering, expr: Compare, ranges: Ranges, wanted: Sequence[Index]) -> Part:
     left, right = expr.sides
-    if expr.op in ("==", "!=") and isinstance(left, Index) and isinstance(right, Index):
-        if left in ranges and ranges.get(left) == ranges.get(right) and expr.op == "==":
-            lo, hi = ranges[left]
-            size = (hi - lo).expand()
-            return Part(low.graph.make("eye", (), (), (size, size), "b"), (left, right))
+    between_letters = expr.op == "==" and isinstance(left, Index) and isinstance(right, Index)
+    if between_letters and left in ranges and ranges[left] == ranges.get(right):
+        lo, hi = ranges[left]
+        size = (hi - lo).expand()
+        return Part(low.graph.make("eye", (), (), (size, size), "b"), (left, right))
     parts = [low.lower(side, ranges, wanted) for side in (left, right)]
     return low.elementwise(("compare", expr.op), lambda nodes: low.graph.compare(expr.op, *nodes), parts, wanted)
 

@@ -19,14 +19,16 @@ from __future__ import annotations
 import keyword
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sympy import Expr, Integer, Mul, S, sympify
 
 Shape = tuple[Expr, ...]
 
 
-RESERVED = frozenset({*keyword.kwlist, "np", "math", "torch", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"})
+RESERVED = frozenset(
+    {*keyword.kwlist, "np", "math", "torch", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
+)
 
 
 def identifier(name: str) -> str:
@@ -60,7 +62,7 @@ class Cut:
         return self.step == 1 and self.start == 0 and (self.count - size).expand() == 0
 
 
-Place = Cut | Expr  # an index along an axis, or a range of them
+Place: TypeAlias = Cut | Expr  # an index along an axis, or a range of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,9 @@ class Graph:
         if not arrays:
             return self.scalar(number)
         node = arrays[0]
-        if len(arrays) > 1:
+        if len(arrays) == 2 and arrays[1].op == "eye" and _column(arrays[0]):
+            node = self.make("diag", [arrays[0].args[0]], (), arrays[1].shape)
+        elif len(arrays) > 1:
             kinds = {arg.kind for arg in arrays}
             kind = "b" if kinds == {"b"} else "f" if "f" in kinds else "i"
             node = self.make("mul", arrays, (), broadcast_shape(arrays), kind)
@@ -171,9 +175,10 @@ class Graph:
         args = [self.floating(arg) for arg in args]
         return self.make("call", args, (function,), broadcast_shape(args))
 
-    def where(self, condition: Node, a: Node, b: Node, risky: bool) -> Node:
+    def where(self, args: Sequence[Node], risky: bool) -> Node:
         """`risky`: the branch that is not taken may be undefined."""
-        a, b = self.number(a), self.number(b)
+        condition, *branches = args
+        a, b = map(self.number, branches)
         return self.make("where", [condition, a, b], (risky,), broadcast_shape([condition, a, b]))
 
     def compare(self, op: str, left: Node, right: Node) -> Node:
@@ -221,7 +226,7 @@ class Graph:
         shape = [place.count for place in places if isinstance(place, Cut)]
         return self.make("index", [node], places, shape, node.kind)
 
-    def place(self, node: Node, places: Sequence[Place], shape: Sequence[Expr]) -> Node:
+    def put(self, node: Node, places: Sequence[Place], shape: Sequence[Expr]) -> Node:
         """Zeros of a shape that hold `node` at the given places."""
         if all(isinstance(p, Cut) and p.covers(size) for p, size in zip(places, shape, strict=True)):
             return node
@@ -292,6 +297,11 @@ def _batch(node: Node) -> Node:
     return Node("shape", shape=node.shape[:-2])
 
 
+def _column(node: Node) -> bool:
+    """A vector along the first of two axes."""
+    return node.op == "view" and node.data == (0, None) and node.kind == "f"
+
+
 def is_scalar(node: Node, value: int) -> bool:
     return node.op == "scalar" and node.data[0] == value
 
@@ -305,3 +315,13 @@ def negative(node: Node) -> bool:
     if node.op == "mul" and node.args[0].op == "scalar":
         node = node.args[0]
     return node.op == "scalar" and bool(node.data[0].could_extract_minus_sign())
+
+
+def common_scale(nodes: Sequence[Node]) -> Expr:
+    """The number that all terms of a sum are multiples of: ±2 for 2 x − 2 y, −1 for −x − y, 1 if there is none."""
+    numbers = [node.args[0].data[0] if node.op == "mul" and node.args[0].op == "scalar" else S.One for node in nodes]
+    if len(nodes) < 2 or any(node.op == "scalar" for node in nodes):
+        return S.NegativeOne if len(nodes) > 1 and all(map(negative, nodes)) else S.One
+    sign = S.NegativeOne if all(number.could_extract_minus_sign() for number in numbers) else S.One
+    size = numbers[0] if numbers[0] == abs(numbers[0]) else -numbers[0]
+    return sign * size if all(number in (size, -size) for number in numbers) else sign

@@ -28,9 +28,7 @@ from gradproof.symbolic.expr import (
 )
 
 
-def lower_sum(
-    low: Lowering, body: Expr, axes: Sequence[Axis], ranges: Ranges, wanted: Sequence[Index]
-) -> Part:
+def lower_sum(low: Lowering, body: Expr, axes: Sequence[Axis], ranges: Ranges, wanted: Sequence[Index]) -> Part:
     """Σ over `axes` of an expression; a sum is split where its terms can be contracted on their own."""
     if isinstance(body, Add) and any(_contracts(term, axes) for term in body.args):
         return low.add([lower_terms(low, Mul.make_args(term), axes, ranges, wanted) for term in body.args], wanted)
@@ -120,8 +118,10 @@ def _masked(
 
 
 def where_zero(low: Lowering, mask: Part, value: Part, wanted: Sequence[Index]) -> Part:
+    if mask.node.op == "eye" and len(value.letters) == 1 and value.letters[0] in mask.letters:
+        return low.mul([value, mask], wanted)  # a diagonal matrix
     parts = [mask, value, Part(low.graph.scalar(0))]
-    return low.elementwise("where", lambda nodes: low.graph.where(*nodes, True), parts, wanted)
+    return low.elementwise("where", lambda nodes: low.graph.where(nodes, True), parts, wanted)
 
 
 def _apply_masks(

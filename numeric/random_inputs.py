@@ -25,7 +25,7 @@ def random_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     rng = random.Random(f"sizes {seed}")
     shapes = [size for array in system.arrays.values() for size in array.shape]
     for attempt in count():
-        top = 2 + len(system.sizes) + 2 + attempt // 20
+        top = 2 + len(system.sizes) + attempt // 20
         sizes = dict(zip(system.sizes, rng.sample(range(2, top + 1), len(system.sizes)), strict=True))
         if all(_positive(sympify(size.xreplace(sizes))) for size in shapes):
             return sizes
@@ -57,11 +57,11 @@ def _array(array: Array, sizes: Mapping[Symbol, int], seed: int, positive: bool)
     rng = np.random.default_rng([seed, *array.name.encode()])
     shape = tuple(int(size.xreplace(dict(sizes))) for size in array.shape)
     if array.below is not None:
-        values = rng.integers(0, int(array.below.xreplace(dict(sizes))), shape)
+        numbers = np.asarray(rng.integers(0, int(array.below.xreplace(dict(sizes))), shape))
         if array.below == 2 and array.rank > 1:
-            values[..., 0] = 1  # a mask: no row forbids everything
-        return values
-    values = rng.uniform(0.2, 1.5, shape) if positive else rng.normal(size=shape)
+            numbers[..., 0] = 1  # a mask: no row forbids everything
+        return numbers
+    values: np.ndarray = rng.uniform(0.2, 1.5, shape) if positive else rng.normal(size=shape)
     for name, rule in PROPERTIES.items():
         if name in array.properties:
             values = rule(values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from itertools import product
+from itertools import pairwise, product
 
 from sympy import Add, Expr, Integer, S
 
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Order:
-    """The axis, the shift and the direction in which a group of arrays is computed: entry t belongs to step t + shift."""
+    """How a group of arrays is computed: along which axes, in which direction; entry t belongs to step t + shift."""
 
     axes: Mapping[str, int]
     shifts: Mapping[str, Expr]
@@ -180,7 +180,7 @@ def pieces(order: Order) -> list[tuple[Expr, Expr]]:
     ordered = sorted(cuts, key=cmp_to_key(_before))
     first, last = min(starts, key=cmp_to_key(_before)), max(ends, key=cmp_to_key(_before))
     inside = [cut for cut in ordered if _before(first, cut) <= 0 and _before(cut, last) <= 0]
-    found = list(zip(inside, inside[1:], strict=False))
+    found = list(pairwise(inside))
     return found[::-1] if order.down else found
 
 
@@ -208,7 +208,7 @@ def _changes(line: Line) -> Iterable[Expr]:
         if condition.op in ("==", "!="):
             yield from (equal, equal + 1)
         elif (condition.op == "<") == (slope == 1):
-            yield equal + 1 if condition.op == "<" else equal + 1
+            yield equal + 1
         else:
             yield equal
 

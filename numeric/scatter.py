@@ -14,7 +14,6 @@ from gradproof.symbolic.expr import Access, Index, compare, letters, names, nonn
 BLOCK_NAMES = ("k", "l", "q", "r", "u", "v", "a", "b", "c")  # of the letters that number the blocks' columns
 
 
-
 def find_lookups(low: Lowering, terms: Terms, condition: Expr, ranges: Ranges) -> bool:
     """δ(p, w[t]) with p free: remember that the value belongs to place w[t], and use p = w[t] everywhere else."""
     if condition not in terms.conditions or condition.op != "==" or not names(condition):
@@ -164,7 +163,9 @@ def _added(
     values = _with(low, part, [*(x for x in needed if x not in part.letters), *part.letters], extent)
     columns = {overlap.column: values.letters.index(overlap.column) for overlap in overlaps}
     rest = [x for x in values.letters if x not in columns]
-    shape, steps, crop = [], [], []
+    shape: list[Expr] = []
+    steps: list[tuple[Index, Expr, Expr] | None] = []
+    crop: list[Cut | tuple[Expr, Expr, Expr, Expr]] = []
     for letter in rest:
         if letter not in rows:
             shape.append(extent[letter])
@@ -201,4 +202,4 @@ def _cropped(low: Lowering, node: Node, crop: Sequence[Cut | tuple[Expr, Expr, E
         cuts.append(Cut(before, count))
         places.append(Cut(S.Zero if before != 0 else (first - lo).expand(), count))
         shape.append((hi - lo).expand())
-    return low.graph.place(low.graph.index(node, cuts), places, shape)
+    return low.graph.put(low.graph.index(node, cuts), places, shape)

@@ -241,12 +241,13 @@ class Schedule:
                     names.add(self.names[node])
             for name in names:
                 last[name] = position
+        # a loop may have no turn (one step in all): what is set inside it need not exist
+        stores = (s for _, value in self.entries if isinstance(value, Lines) for s in walk(value.rest))
+        inside = {s.name for s in stores if isinstance(s, Store) and not s.places}
         doomed: dict[int, list[str]] = {}
         for name, position in last.items():
-            node = nodes.get(name)
-            if node is None or node in self.roots or node.rank < 2:
-                continue
-            if position < len(self.entries) - 2:
+            temporary = name in nodes and nodes[name] not in self.roots and nodes[name].rank >= 2 and name not in inside
+            if temporary and position < len(self.entries) - 2:
                 doomed.setdefault(position, []).append(name)
         entries: list[Entry] = []
         for position, entry in enumerate(self.entries):
@@ -399,5 +400,9 @@ def main_name(node: Node, names: Mapping[Node, str]) -> str | None:
         return names[node]
     if node.op == "array":
         return str(node.data[0])
+    if node.op == "matmul":
+        pair = [main_name(arg, names) or "" for arg in node.args]
+        if all(1 <= len(name) <= 2 for name in pair):
+            return "".join(pair)
     found = (main_name(arg, names) for arg in sorted(node.args, key=lambda arg: -extent(arg)))
     return next((name for name in found if name), None)

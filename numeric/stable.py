@@ -251,7 +251,9 @@ def shifted_sum(expr: Expr, infinite: frozenset[str], scope: frozenset[Index]) -
     if len(powers) != 1 or not any(axis[0] in letters(powers[0]) for axis in axes):
         return None
     exponent = powers[0].args[0]
-    if any(isinstance(term, Reduce) and term.op == "max" for part in Add.make_args(exponent) for term in part.atoms(Reduce)):
+    if any(
+        isinstance(term, Reduce) and term.op == "max" for part in Add.make_args(exponent) for term in part.atoms(Reduce)
+    ):
         return None  # the maximum is subtracted already
     conditions = [factor for factor in factors if isinstance(factor, Compare)]
     rest = Mul(*(factor for factor in factors if factor is not powers[0]))
@@ -298,11 +300,11 @@ def _difference(expr: Add) -> Expr:
 
 def _quotient(expr: Pow) -> Expr:
     """1/(1 + exp(−f)), and its powers."""
-    base = expr.base
-    if expr.exp.is_Integer and expr.exp < 0 and isinstance(base, Add) and len(base.args) == 2 and base.args[0] == 1:
-        if isinstance(base.args[1], exp) and names(base):
-            return sigmoid(-base.args[1].args[0]) ** -expr.exp
-    return expr
+    base, power = expr.base, expr.exp
+    if not (power.is_Integer and power < 0 and isinstance(base, Add) and len(base.args) == 2 and names(base)):
+        return expr
+    one, other = base.args
+    return sigmoid(-other.args[0]) ** -power if one == 1 and isinstance(other, exp) else expr
 
 
 def _fraction(expr: Mul) -> Expr:

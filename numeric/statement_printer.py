@@ -24,7 +24,9 @@ VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "res
 class StatementPrinter(NumberPrinter):
     """Prints what `sympy.lambdify` gets from a schedule, given the names of some nodes."""
 
-    def __init__(self, names: dict[Node, str], like: Mapping[tuple[Expr, ...], str] | None = None, dtype: str = "") -> None:
+    def __init__(
+        self, names: dict[Node, str], like: Mapping[tuple[Expr, ...], str] | None = None, dtype: str = ""
+    ) -> None:
         self.names = names
         self.like = dict(like or {})  # an input of each shape, for zeros_like
         self.risky = False  # whether a line computes something undefined that `where` throws away

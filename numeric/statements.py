@@ -83,9 +83,10 @@ def lower_system(low: Lowering, system: System) -> list[Statement]:
         equations = system.defined[name]
         array = system.arrays[name]
         if len(equations) == 1 and equations[0].axes == array.axes(_letters(equations[0])):
-            found.append(Store(identifier(name), whole_node(low, equations[0], array.shape), (), array.shape, equations[0]))
-            low.values[name] = found[-1].node
-            low.graph.fixed.add(found[-1].node)
+            node = whole_node(low, equations[0], array.shape)
+            found.append(Store(identifier(name), node, (), array.shape, equations[0]))
+            low.values[name] = node
+            low.graph.fixed.add(node)
             continue
         found.append(Fill(identifier(name), array.shape))
         found += [piece(low, system, equation) for equation in equations]
@@ -121,4 +122,3 @@ def piece(low: Lowering, system: System, equation: Equation) -> Store:
     shape = [place.count for place in places if isinstance(place, Cut)]
     node = whole_node(low, equation, shape)
     return Store(identifier(equation.name), node, tuple(places), array.shape, equation)
-

@@ -57,7 +57,6 @@ def sorted_terms(factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges, 
     return Terms(others, conditions, axes, inner)
 
 
-
 def narrow(terms: Terms, condition: Expr) -> bool:
     """Use a condition on one letter to narrow the range of that letter."""
     if names(condition) or condition.op == "!=":
@@ -163,7 +162,7 @@ def put_in_place(low: Lowering, terms: Terms, part: Part, ranges: Ranges) -> Par
             places.append(Cut(start.expand(), place.count, place.step))
         else:
             places.append((place - lo).expand())
-    return Part(low.graph.place(part.node, places, shape), tuple(order))
+    return Part(low.graph.put(part.node, places, shape), tuple(order))
 
 
 def bound_of(condition: Expr) -> Expr | None:

@@ -85,8 +85,9 @@ def verify_entry(entry: Entry, device: str = "cpu") -> Result:
     for part in (work.gradients, work.identities, work.claims, work.moments, work.evidence):
         try:
             part()
-        except GradproofError as error:
-            work.problems.append(f"{part.__name__}: {error}")
+        except Exception as error:  # whatever goes wrong in one entry, the others are verified
+            kind = "" if isinstance(error, GradproofError) else f"{type(error).__name__}: "
+            work.problems.append(f"{part.__name__}: {kind}{error}")
     status = "failed" if work.problems else "passed" if work.compared else "skipped"
     compared = [row for row in work.rows if row.error is not None]
     worst = max(compared, key=lambda row: (row.error or 0.0) / row.tolerance, default=None)

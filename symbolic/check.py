@@ -1,4 +1,4 @@
-"""Check mine: whether a formula that a user wrote for a derivative is right, how that is known, and what is right instead.
+"""Check mine: is the formula that a user wrote for a derivative right, how is that known, what is right instead?
 
     proved      the difference from the derived formula has the normal form 0
     agrees      both are equal at random points: exactly modulo a prime, or to 40 digits
@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from sympy import Expr
 from gradproof.symbolic import text
 from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.claims import EXPECTED, Question, pose
-from gradproof.symbolic.counterexample import Counterexample, shown, smallest
+from gradproof.symbolic.counterexample import Counterexample, smallest
 from gradproof.symbolic.evaluate import PRIME
 from gradproof.symbolic.expr import Access, sum_
 from gradproof.symbolic.fold import facts
@@ -112,7 +112,7 @@ def correct_text(question: Question) -> str:
         source = derivation.results[0]
         outs = out_letters(len(source.place))
         body = source.body.xreplace(dict(zip(source.place, outs[::-1], strict=True)))
-        found = f"{text.name_text(source.name)}ᵀ = {text.expression_text(body, outs, system)}"
+        found = f"{text.plain_name(source.name)[0]}ᵀ = {text.expression_text(body, outs, system)}"
     else:
         lines = [derivation.line(e) for e in derivation.results if e.name == question.right]
         found = "; ".join(lines)
@@ -134,10 +134,10 @@ def judged(question: Question) -> Verdict:
     exact = equal_modulo_prime(pair)
     if exact is not None:
         points, digits = exact
-        chance = f"a wrong formula would pass with a chance below 10^−{digits}" if digits else "the chance to err is not bounded"
+        chance = f"a wrong formula would pass with a chance below 10^−{digits}"
         how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
         return Verdict("agrees", how, note=note)
-    how = f"equal to 40 digits at {found.compared} random points of small and large numbers and of several sizes; not proved"
+    how = f"equal to 40 digits at {found.compared} random points, small and large numbers, several sizes; not proved"
     return Verdict("agrees", how, note=note)
 
 
@@ -235,8 +235,7 @@ def variants(question: Question) -> Iterator[tuple[str, Question]]:
     """The claim read in other ways, each with the note to give if that is right."""
     right, claim = question.shape(question.right), question.shape(question.claim)
     outs = out_letters(max(len(right), len(claim)))
-    makers: tuple[Callable[..., tuple[str, Expr] | None], ...] = (_other_layout, _transposed, _squeezed, _broadcast, _summed)
-    for maker in makers:
+    for maker in (_other_layout, _transposed, _squeezed, _broadcast, _summed):
         made = maker(question, right, claim, outs)
         if made is not None:
             yield made[0], question.instead(made[1])

@@ -1,4 +1,4 @@
-"""The smallest counterexample: smallest sizes first, then numbers replaced by 0, 1, −1, 2 as far as the claim stays wrong."""
+"""The smallest counterexample: smallest sizes first, then 0, 1, −1, 2 for its numbers while the claim stays wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEP = Fraction(1, 10**18)
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Sizes, inputs, and the place where the claimed value is not the right one (None: the claim has no value there)."""
+    """Sizes, inputs, and the place where the claimed value is not the right one (None: it has no value there)."""
 
     sizes: Mapping[str, int]
     inputs: Mapping[str, Any]
@@ -71,8 +71,8 @@ def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:
 def _growing(system: System, limit: Sizes) -> Iterator[Sizes]:
     """Sizes up to the given ones, smallest first, under which every axis has an entry."""
     shapes = [size for array in system.arrays.values() for size in array.shape]
-    combinations = sorted(product(*(range(1, value + 1) for value in limit.values())), key=lambda c: (sum(c), max(c, default=0)))
-    for combination in combinations[:MAX_SIZES]:
+    combinations = product(*(range(1, value + 1) for value in limit.values()))
+    for combination in sorted(combinations, key=lambda c: (sum(c), max(c, default=0)))[:MAX_SIZES]:
         sizes = dict(zip(limit, combination, strict=True))
         if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
             yield sizes
@@ -98,7 +98,7 @@ class Search:
         return None
 
     def fails(self, draw: Draw) -> bool:
-        """Whether the sides differ at a point, visibly and at no kink: a little further both have almost the same values."""
+        """Whether the sides differ visibly at a point that is no kink: close by, both have almost the same values."""
         self.left -= 1
         if self.left < 0:
             return False

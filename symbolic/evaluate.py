@@ -19,6 +19,7 @@ from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, Compare, Implicit, Index, Reduce
 from gradproof.symbolic.functions import ELEMENTWISE, maximum, spelled, where
 from gradproof.symbolic.implicit import eliminate
+from gradproof.symbolic.summation import sum_value
 from gradproof.symbolic.system import Array, Equation, System
 
 PRIME = 2**61 - 1
@@ -156,6 +157,7 @@ class Point:
         self.system, self.sizes, self.field, self.seed = system, dict(sizes), field, seed
         self.given = dict(given or {})
         self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self.sums: dict[tuple[object, ...], Value] = {}
         self.pending: set[tuple[str, tuple[int, ...]]] = set()
         self.eliminated: dict[tuple[str, tuple[int, ...]], tuple[list[list[Value]] | None, Value]] = {}
 
@@ -304,6 +306,8 @@ def _function(point: Point, expr: Function, letters: Letters) -> Value:
 
 
 def _reduction(point: Point, expr: Reduce, letters: Letters) -> Value:
+    if expr.op == "sum":
+        return sum_value(point, expr, letters)
     terms: list[Value] = []
     inner = dict(letters)
 
@@ -317,8 +321,6 @@ def _reduction(point: Point, expr: Reduce, letters: Letters) -> Value:
             run(axes[1:])
 
     run(expr.axes)
-    if expr.op == "sum":
-        return point.field.add(terms)
     if expr.op == "max":
         if not terms:
             raise Undefined("the maximum of nothing")

@@ -125,8 +125,10 @@ def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), alw
     whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
     for name in order:
         definition = plain(system, name)
-        if definition is None or name in keep or name in whole or system.recurrent(name):
+        if definition is None or name in keep or name in whole:
             continue
+        if system.recurrent(name) and name not in always:
+            continue  # a step of a recurrence stays visible, but for its helpers
         uses = sum(count_accesses(equation.body, name) for equation in system.equations)
         if name in always or uses <= 1 or trivial(definition.body):
             equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import mpmath
@@ -15,6 +17,7 @@ from gradproof.symbolic.sampling import Draw, Pair, Sides, drawn, given, sides
 
 POINTS = 12  # at which an assumption must hold; it mostly fails at the first
 Env = dict[str, Any]
+Powers = tuple[tuple[str, Fraction], ...]
 
 
 def points(pair: Pair, count: int) -> Iterator[Draw]:
@@ -74,9 +77,9 @@ def factor(pair: Pair) -> str | None:
         measured.append((_environment(pair, draw), ratio))
     if len(measured) < 2:
         return None
-    for text, value in _candidates(pair, measured[0][0]):
-        if all(abs(value(env) - ratio) < mpmath.mpf(10) ** -15 * max(1, abs(ratio)) for env, ratio in measured):
-            return text
+    for number, powers in _candidates(list(measured[0][0])):
+        if all(_is(number, powers, env, ratio) for env, ratio in measured):
+            return _text(number, powers)
     return None
 
 
@@ -91,36 +94,53 @@ def _ratio(found: Sides) -> Any:
             ratios.append(claim / right)
         elif abs(claim) > mpmath.mpf(10) ** -12:
             return None
-    same = ratios and all(abs(ratio - ratios[0]) < mpmath.mpf(10) ** -15 * max(1, abs(ratios[0])) for ratio in ratios)
+    same = ratios and all(_close(ratio, ratios[0]) for ratio in ratios)
     return ratios[0] if same and abs(ratios[0]) > mpmath.mpf(10) ** -12 else None
 
 
+def _close(a: Any, b: Any) -> bool:
+    return bool(abs(a - b) < mpmath.mpf(10) ** -15 * max(1, abs(b)))
+
+
 def _environment(pair: Pair, draw: Draw) -> Env:
+    """What a factor may consist of: sizes n, n − 1, and scalars."""
     numbers = {str(symbol): mpmath.mpf(value) for symbol, value in draw.sizes.items()}
-    return numbers | {name: entries[()] for name, entries in given(pair, draw).items() if list(entries) == [()]}
+    less = {f"({name} − 1)": value - 1 for name, value in numbers.items()}
+    return numbers | less | {name: entries[()] for name, entries in given(pair, draw).items() if list(entries) == [()]}
 
 
-def _candidates(pair: Pair, env: Env) -> Iterator[tuple[str, Callable[[Env], Any]]]:
-    for text, number in (("−1", -1), ("2", 2), ("1/2", 0.5), ("−2", -2), ("−1/2", -0.5), ("4", 4), ("1/4", 0.25)):
-        yield text, lambda env, number=number: mpmath.mpf(number)  # type: ignore[misc]
-    for sign, c in (("", 1), ("−", -1), ("2", 2)):
-        for name in env:
-            n = name
-            powers = ((f"{n}", 1), (f"/{n}", -1), (f"√{n}", 0.5), (f"/√{n}", -0.5), (f"{n}²", 2), (f"/{n}²", -2))
-            for text, power in powers:
-                one = "1" if text.startswith("/") and sign != "2" else ""
-                yield sign + one + text, lambda env, name=name, power=power, c=c: _power(c, env[name], power)  # type: ignore[misc]
-            if sign == "" and name in map(str, pair.system.sizes):
-                yield f"{n}/({n} − 1)", lambda env, name=name: env[name] / (env[name] - 1) if env[name] != 1 else mpmath.inf  # type: ignore[misc]
-                yield f"({n} − 1)/{n}", lambda env, name=name: (env[name] - 1) / env[name]  # type: ignore[misc]
-        for name in env:
-            for other in env:
-                if name < other:
-                    both = f"{name} {other}"
-                    yield f"{sign}{both}", lambda env, a=name, b=other, c=c: c * env[a] * env[b]  # type: ignore[misc]
-                    top = "1" if sign != "2" else ""
-                    yield f"{sign}{top}/({both})", lambda env, a=name, b=other, c=c: c / (env[a] * env[b])  # type: ignore[misc]
+def _candidates(names: Sequence[str]) -> Iterator[tuple[Fraction, Powers]]:
+    """Simple numbers times simple powers, simplest first."""
+    numbers = [Fraction(text) for text in ("1", "-1", "2", "1/2", "-2", "-1/2", "4", "1/4")]
+    single = [((name, Fraction(power)),) for power in ("1", "-1", "1/2", "-1/2", "2", "-2") for name in names]
+    ways = ((1, 1), (-1, -1), (1, -1), (-1, 1))
+    double = [((a, Fraction(p)), (b, Fraction(q))) for a, b in combinations(names, 2) for p, q in ways]
+    for powers in ((), *single, *double):
+        for number in numbers:
+            if powers or number != 1:
+                yield number, powers
 
 
-def _power(c: float, base: Any, power: float) -> Any:
-    return mpmath.inf if base < 0 and power not in (1, -1, 2, -2) else c * base**power
+def _is(number: Fraction, powers: Powers, env: Env, ratio: Any) -> bool:
+    value = mpmath.mpf(number.numerator) / number.denominator
+    for name, power in powers:
+        base = env[name]
+        if base == 0 or (base < 0 and power.denominator > 1):
+            return False
+        value *= base ** (mpmath.mpf(power.numerator) / power.denominator)
+    return _close(value, ratio)
+
+
+def _text(number: Fraction, powers: Powers) -> str:
+    """
+    >>> _text(Fraction(-1, 2), (("n", Fraction(1)), ("d", Fraction(-1, 2))))
+    '−n/(2 √d)'
+    """
+    signs = {Fraction(1): "{}", Fraction(1, 2): "√{}", Fraction(2): "{}²"}
+    top = [signs[power].format(name) for name, power in powers if power > 0]
+    bottom = [signs[-power].format(name) for name, power in powers if power < 0]
+    whole, part = abs(number).as_integer_ratio()
+    top = [str(whole), *top] if whole != 1 or not top else top
+    bottom = [str(part), *bottom] if part != 1 else bottom
+    below = f"/{bottom[0]}" if len(bottom) == 1 else f"/({' '.join(bottom)})" if bottom else ""
+    return f"{'−' if number < 0 else ''}{' '.join(top)}{below}"

@@ -20,14 +20,16 @@ The derivative of det is d A⁻ᵀ, for invertible A. Every equation of a `det` 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import Any
 
 from sympy import Expr, Integer, S
 
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, Axis, Implicit, Index, delta, fresh, letters, sum_
-from gradproof.symbolic.system import System
+from gradproof.symbolic.system import Array, Equation, System, out_letters
 
+MATRIX = frozenset({"symmetric", "psd", "diagonal", "orthogonal"})  # properties that an inverse shares
 UNKNOWN = "?"  # the array that an equation defines, while that equation is differentiated with it held fixed
 
 
@@ -115,3 +117,32 @@ def eliminate(rows: Sequence[Sequence[Any]], field: Any) -> tuple[list[list[Any]
                 left[r] = [field.add([a, field.multiply(factor, b)]) for a, b in zip(left[r], left[c], strict=True)]
                 right[r] = [field.add([a, field.multiply(factor, b)]) for a, b in zip(right[r], right[c], strict=True)]
     return right, determinant
+
+
+def complete(system: System) -> System:
+    """The system with the inverse beside every determinant; a result that does not read it may have lost it.
+
+    >>> from gradproof.symbolic.language import build
+    >>> system = build("det(A)", {"A": "n,n"})
+    >>> [e.name for e in complete(system.needed()).equations]
+    ['d', 'A_inv']
+    """
+    known = inverses(system)
+    arrays, equations = [], []
+    for body in [e.body for e in system.equations if isinstance(e.body, Implicit)]:
+        if body.matrix in known:
+            continue
+        name = known[body.matrix] = _free_name(f"{body.matrix}_inv", system)
+        source = system.arrays[body.matrix]
+        outs = out_letters(source.rank)
+        arrays.append(Array(name, source.shape, source.origin, source.properties & MATRIX))
+        shown = ("inv", (Access(body.matrix, *outs),))
+        inverse = Implicit("inv", body.matrix, body.size, *outs)
+        equations.append(Equation(name, outs, source.axes(outs), inverse, shown))
+    return system.extended(arrays, equations, system.outputs) if equations else system
+
+
+def _free_name(name: str, system: System) -> str:
+    taken = {*system.arrays, *map(str, system.sizes)}
+    choices = chain([name], (f"{name}{k}" for k in count(1)))
+    return next(choice for choice in choices if choice not in taken)

@@ -45,7 +45,7 @@ def to_matrix(expr: Expr, outs: tuple[Index, ...], system: System, axes: Sequenc
     """
     reader = MatrixReader(system, Letters(system), {letter: (lo, hi) for letter, lo, hi in axes}, Terms(system))
     try:
-        return reader.whole(expr, outs)
+        return _whole(reader, expr, outs)
     except NoForm:
         return None
 
@@ -68,13 +68,20 @@ def matrix_form(equation: Equation, system: System, letters_: Letters) -> Form |
 def _form(equation: Equation, reader: MatrixReader, outs: Axes) -> Form | None:
     free = tuple(letter for letter in outs if letter not in reader.fixed)
     try:
-        right = reader.whole(equation.body, free)
+        right = _whole(reader, equation.body, free)
     except NoForm:
         return None
     if outs and not free and not any(isinstance(node, Times) and _chain(node) for node in walk(right)):
         return None  # nothing but single entries: the index form says it as well
     at = tuple(None if index in free else index for index in equation.place)
     return Form(Name(equation.name, at), right)
+
+
+def _whole(reader: MatrixReader, expr: Expr, free: Axes) -> Node:
+    """Read an expression under letters of our own, so that a letter of a sum may be called i once more."""
+    own = {letter: Index(f"a{k}") for k, letter in enumerate(free)}
+    reader.ranges.update({own[letter]: reader.ranges[letter] for letter in free if letter in reader.ranges})
+    return reader.whole(expr.xreplace(own), tuple(own.values()))
 
 
 def effort(node: Node) -> int:

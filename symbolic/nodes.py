@@ -288,10 +288,13 @@ def is_row(node: Node) -> bool:
 
 
 def negative(node: Node) -> Node:
-    """−node, without a second sign."""
+    """−node, without a second sign: −(a − b) is b − a."""
     if isinstance(node, Sum) and len(node.terms) == 1:
         sign, inner = node.terms[0]
         return inner if sign < 0 else Sum(((-sign, inner),))
+    if isinstance(node, Sum) and any(sign < 0 for sign, _ in node.terms):
+        turned = [(-sign, term) for sign, term in node.terms]
+        return Sum(tuple(sorted(turned, key=lambda term: term[0] < 0)))
     return Sum(((-1, node),))
 
 

@@ -23,9 +23,11 @@ from gradproof.symbolic.polynomials import (
     atom,
     common,
     constant,
+    contains,
     content,
     expr_of,
     frozen,
+    head,
     leading,
     merged,
     product_expr,
@@ -118,9 +120,8 @@ class Conditions:
         poly = self.normal.of(base.sides[0], scope)
         if self.whole(poly):
             return self._substituted(others, base, number, scope)
-        top = leading(poly)  # l · [l + r = 0] = −r · [l + r = 0]
-        have = all(others.get(b, Fraction(0)) >= power > 0 for b, power in top)
-        if not have or isinstance(next(iter(top))[0], Compare):
+        top = head(poly)  # l · [l + r = 0] = −r · [l + r = 0]
+        if top == ONE or not contains(others, top):
             return None
         rest = merged(others.items(), ((b, -power) for b, power in top), ((base, Fraction(1)),))
         remaining = {mono: -value / poly[top] for mono, value in poly.items() if mono != top}

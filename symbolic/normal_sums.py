@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 from sympy import Add, Expr, Function, Mul, Pow, S, exp
 
 from gradproof.symbolic.calculus import solve_deltas
-from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, delta, letters, nonnegative, open_, sum_
+from gradproof.symbolic.expr import (
+    Access,
+    Axis,
+    Compare,
+    Implicit,
+    Index,
+    Reduce,
+    delta,
+    letters,
+    nonnegative,
+    open_,
+    sum_,
+)
 from gradproof.symbolic.normal_conditions import threshold
 from gradproof.symbolic.polynomials import (
     Mono,
@@ -18,12 +30,12 @@ from gradproof.symbolic.polynomials import (
     added,
     atom,
     frozen,
-    leading,
+    head,
     merged,
     product_expr,
     scaled,
 )
-from gradproof.symbolic.system import Equation, out_letters
+from gradproof.symbolic.system import out_letters
 
 if TYPE_CHECKING:
     from gradproof.symbolic.normal_form import Normal, Scope
@@ -39,14 +51,12 @@ class Sums:
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
         arrays = normal.system.arrays
-        inverse = {e.name: e.body.matrix for e in normal.system.equations if self.implicit(e) and e.body.kind == "inv"}
+        implicit = [e for e in normal.system.equations if isinstance(e.body, Implicit)]
+        inverse = {e.name: e.body.matrix for e in implicit if e.body.kind == "inv"}
         self.inverses = inverse | {matrix: name for name, matrix in inverse.items()}
         self.symmetric = {name for name, array in arrays.items() if array.properties & {"symmetric", "psd", "diagonal"}}
         self.symmetric |= {name for name, matrix in inverse.items() if matrix in self.symmetric}
         self.orthogonal = {name for name, array in arrays.items() if "orthogonal" in array.properties}
-
-    def implicit(self, equation: Equation) -> bool:
-        return isinstance(equation.body, Implicit)
 
     def entry(self, access: Access, scope: Scope) -> Poly:
         """An entry of an array that is not replaced; of a symmetric matrix one of the two that are equal."""
@@ -145,7 +155,7 @@ class Sums:
             if power >= 0 or not isinstance(base, (Add, Mul, Pow, Reduce)) or summed.isdisjoint(letters(base)):
                 continue
             whole = atom(base) if isinstance(base, Reduce) else self.normal.of(base, inner)
-            top = leading(whole)
+            top = head(whole)
             found = self.without(factors, axes, top, inner)
             if found is not None:
                 rest, left = found

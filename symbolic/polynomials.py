@@ -139,9 +139,20 @@ def leading(poly: Poly) -> Mono:
     return max(poly, key=mono_key)
 
 
+def contains(factors: Mapping[Expr, Fraction], mono: Mono) -> bool:
+    """Whether a product has another one as a factor, exponent by exponent on the same side of 0."""
+    return all(0 < power <= factors.get(base, 0) or 0 > power >= factors.get(base, 0) for base, power in mono)
+
+
+def head(poly: Poly) -> Mono:
+    """The largest product, if it can be replaced by the others: ONE if it is a factor of one of them."""
+    top = leading(poly)
+    return ONE if any(mono != top and contains(dict(mono), top) for mono in poly) else top
+
+
 def positive(expr: Expr) -> bool:
     """Whether an atom is known to be positive wherever it is defined."""
-    if isinstance(expr, (exp, Size, Integer, NumberSymbol)):
+    if isinstance(expr, (exp, Size, NumberSymbol)):
         return True
     if isinstance(expr, Reduce) and expr.op in ("sum", "prod", "max"):
         return positive(expr.body)

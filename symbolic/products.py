@@ -13,6 +13,7 @@ from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variable
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, delta, map_accesses, names, sum_
 from gradproof.symbolic.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.implicit import complete
 from gradproof.symbolic.symmetry import restored, withheld
 from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System, out_letters
@@ -95,9 +96,9 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
     log = Log(lang)
     log.steps = list(first.steps)
     gradients: dict[str, Gradient] = {}
-    folded = restored(gradient_system(first), system)
+    folded = complete(restored(gradient_system(first), system))
     for k, row in enumerate(first.wrt):
-        inner = folded.needed([grad(row)])
+        inner = complete(folded.needed([grad(row)]))
         second = derive_system(inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang)
         log.steps += second.steps
         for column in first.wrt[k:]:
@@ -159,7 +160,7 @@ def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en
     """The Hessian of a scalar times a vector: the gradient's change along `vector`."""
     first = derive_system(withheld(system, chosen_variables(system, wrt)), wrt, None, (), program, lang)
     (name,) = first.wrt
-    inner = restored(gradient_system(first), system).needed([grad(name)])
+    inner = complete(restored(gradient_system(first), system).needed([grad(name)]))
     second = jvp(inner, {name: vector}, program, lang)
     return replace(second, forward=system, output=first.output, steps=(*first.steps, *second.steps))
 

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 from sympy import Integer, Rational, S
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.implicit import eliminate
+from gradproof.symbolic.implicit import MATRIX, eliminate
 
 if TYPE_CHECKING:
     from gradproof.symbolic.evaluate import Point
     from gradproof.symbolic.system import Array
 
 PROPERTIES = {
-    "matrix": frozenset({"symmetric", "psd", "diagonal", "orthogonal"}),
-    "all": frozenset({"symmetric", "psd", "diagonal", "orthogonal", "simplex"}),
+    "matrix": MATRIX,
+    "all": MATRIX | {"simplex"},
 }
 Index = tuple[int, ...]
 

@@ -32,6 +32,7 @@ from gradproof.symbolic.nodes import (
     Relation,
     Spread,
     Sum,
+    Times,
     Transpose,
     Unit,
     negative,
@@ -58,6 +59,7 @@ from gradproof.symbolic.terms import Terms, base_and_power, is_constant, name_ke
 Axes = tuple[Index, ...]
 Groups = dict[Axes, list[Node]]
 Parts = tuple[Expr, ...]
+ZERO = Number(S.Zero)
 ROW, COLUMN = Index("i"), Index("j")  # how a condition on the places of a matrix is written
 
 
@@ -108,7 +110,7 @@ class MatrixReader:
         if len(axes) == 2 and len(used) == 1 and not is_pattern(expr):
             return self.outer(self.read(expr, used), axes.index(used[0]), axes)
         node = self.broadcast(expr, axes)
-        return node if node.rank or not axes or node == Number(S.Zero) else filled(node, self.ones(axes))
+        return node if node.rank or not axes or node == ZERO else filled(node, self.ones(axes))
 
     def ones(self, axes: Axes) -> Node:
         first, *second = (Ones(self.size(axis)) for axis in axes)
@@ -246,6 +248,8 @@ class MatrixReader:
         core: Node | None = None
         if axes:
             core, factors, divisors = self.selected(factors, divisors, axes)
+        if isinstance(core, Times) and ZERO in core.factors:
+            return ZERO
         groups: Groups = {}
         for factor in factors:
             used = self.used(factor, axes)
@@ -316,9 +320,8 @@ class MatrixReader:
         """δ(row, column) v = diag(v)."""
         row, column = axes
         rest = rest.xreplace({column: row})
-        if rest == 1:
-            return Identity(self.size(row))
-        return diagonal_of(self.read(rest, self.used(rest, (row,))))
+        node = self.read(rest, self.used(rest, (row,)))
+        return diagonal_of(node) if node.rank else times([node, Identity(self.size(row))])
 
     def unit(self, rest: Expr, letter: Index, place: Expr, axes: Axes) -> Node:
         """δ(letter, place) f(letter) = f(place) e_place."""

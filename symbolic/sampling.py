@@ -277,4 +277,4 @@ def equal_modulo_prime(pair: Pair, points: int = 3, seed: int = 0) -> tuple[int,
         except (NotAlgebraic, Undefined, TypeError, GradproofError):
             return None
         digits += float(mpmath.log10(mpmath.mpf(PRIME) / worst))
-    return points, max(int(digits), 0)
+    return (points, int(digits)) if digits >= 12 else None

@@ -93,7 +93,9 @@ class Terms:
         plain = [(n, rest) for n, rest in parts if isinstance(rest, Access) and rest.indices]
         if len(plain) < len(parts) or len(parts) != 2:
             return False
-        return min(plain, key=lambda part: self.position(part[1].name))[0].p < 0
+        (first, a), (second, b) = plain
+        earlier = self.position(b.name) - self.position(a.name)
+        return bool(earlier) and (first if earlier > 0 else second).p < 0
 
     def split(self, expr: Expr) -> Term:
         """A product in its parts.

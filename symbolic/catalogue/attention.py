@@ -292,9 +292,9 @@ add(
         ),
         evidence="gradproof.numeric.evidence_attention:causal_mask",
         note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The mask"
-        " belongs inside the softmax. A row with nothing allowed has no softmax: it is refused, never NaN.",
+        " belongs inside the softmax. A row with nothing allowed has no softmax; its weights are set to 0, never NaN.",
         note_zh="E22 先对全部位置归一化再置零，行和不为 1；掩码应放在 softmax 之内。若某行没有允许的位置，"
-        "则 softmax 无定义：报错，绝不给出 NaN。",
+        "则 softmax 无定义：其权重置为 0，绝不给出 NaN。",
     )
 )
 

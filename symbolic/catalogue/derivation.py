@@ -20,7 +20,7 @@ def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
 
     >>> from gradproof.symbolic.catalogue import get
     >>> print(derive_entry(get("softmax.cross_entropy")).lines()[-1])
-    l̄_j = p_j − δ_jy
+    l̄_j = p_j − 1[j = y]
     """
     if not entry.expression:
         raise GradproofError(f"{entry.id} is no gradient: there is nothing to derive; see `gradproof show {entry.id}`")

@@ -348,5 +348,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "influence",
+        note="A word's influence on the output is its weight times the component of its value along u: it is 0 for a"
+        " value at right angles to u, however large the weight.",
+        note_zh="一个词对输出的影响是权重乘以其值向量在 u 方向的分量：值与 u 正交时，权重再大影响也为 0。",
     )
 )

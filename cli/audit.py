@@ -1,0 +1,223 @@
+"""`gradproof audit`: what the documents say, what is right, and the evidence for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from gradproof.cli.catalogue import title
+from gradproof.cli.output import emit, emit_json
+from gradproof.symbolic.catalogue import Entry, entries
+
+FORMATS = ("text", "markdown", "latex", "json")
+SIGNS = {True: "ok", False: "FAILED"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement about an entry: what kind it is, what it says, what came out, whether that was expected."""
+
+    kind: str
+    says: str
+    outcome: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Everything that the audit found of one entry."""
+
+    entry: Entry
+    title: str
+    note: str
+    lines: tuple[Line, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(line.passed for line in self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        entry = self.entry
+        return {
+            "id": entry.id,
+            "title": self.title,
+            "kind": entry.kind,
+            "source": entry.source,
+            "verdict": entry.verdict,
+            "statement": entry.statement,
+            "assumptions": list(entry.assumptions),
+            "note": self.note,
+            "passed": self.passed,
+            "evidence": [vars(line) for line in self.lines],
+        }
+
+
+@click.command("audit")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
+@click.option("--topic", metavar="TOPIC", help="Only the entries of one topic.")
+@click.option("--corrected", is_flag=True, help="Only what the documents have wrong: corrected, counterexample, analogy.")
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+@click.pass_context
+def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected: bool, output: str | None) -> int:
+    """Report on all documented claims: statement, verdict, evidence; exit 1 if the evidence contradicts a verdict."""
+    wrong = ("corrected", "counterexample", "analogy")
+    chosen = [entry for entry in entries(topic) if not corrected or entry.verdict in wrong]
+    if not chosen:
+        raise click.UsageError(f"there is no such entry{f' in the topic {topic}' if topic else ''}")
+    found = [audited(entry, ctx.obj["lang"]) for entry in chosen]
+    if format_ == "json":
+        counts = {verdict: sum(f.entry.verdict == verdict for f in found) for verdict in dict.fromkeys(f.entry.verdict for f in found)}
+        emit_json({"verdicts": counts, "entries": [finding.as_dict() for finding in found]}, output)
+    else:
+        emit({"text": as_text, "markdown": as_markdown, "latex": as_latex}[format_](found), output)
+    return 0 if all(finding.passed for finding in found) else 1
+
+
+def audited(entry: Entry, lang: str = "en") -> Finding:
+    """An entry with the outcome of its derivation, identities, claims, moments and evidence, computed now."""
+    note = entry.note_zh if lang == "zh" else entry.note
+    lines = tuple(line for part in (_derived, _identities, _claims, _moments, _evidence) for line in _safe(part, entry))
+    return Finding(entry, title(entry, lang), note, lines)
+
+
+def _safe(part: Any, entry: Entry) -> list[Line]:
+    try:
+        found: list[Line] = part(entry)
+        return found
+    except Exception as error:  # one entry's failure is a line of the report
+        return [Line(part.__name__.strip("_"), "could not be computed", f"{type(error).__name__}: {error}", False)]
+
+
+def _derived(entry: Entry) -> list[Line]:
+    if not entry.expression:
+        return []
+    from gradproof.symbolic.catalogue.derivation import derive_entry
+
+    found = derive_entry(entry)
+    steps = f"derived in {len(found.steps)} steps, each checked"
+    return [Line("derivation", found.line(equation), steps, True) for equation in found.results]
+
+
+def _identities(entry: Entry) -> list[Line]:
+    from gradproof.symbolic.catalogue.proof import agrees, prove
+
+    found = []
+    for identity in entry.identities:
+        proof = prove(identity)
+        says = f"{identity.left}  =  {identity.right}" + (f"   ({identity.says})" if identity.says else "")
+        found.append(Line("identity", says, f"{proof.verdict}: {proof.how}", agrees(proof.verdict, identity.expected)))
+    return found
+
+
+def _claims(entry: Entry) -> list[Line]:
+    from gradproof.symbolic.catalogue.proof import agrees
+    from gradproof.symbolic.check import check
+
+    found = []
+    for claim in entry.claims:
+        verdict = check(claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout)
+        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}" + (f"   ({claim.says})" if claim.says else "")
+        outcome = [f"{verdict.verdict}: {verdict.how}"]
+        if verdict.counterexample is not None:
+            outcome.append(" ".join(str(verdict.counterexample).split()))
+        if verdict.verdict == "refuted":
+            outcome.append(f"right is: {verdict.correct}")
+        found.append(Line("claim", says, "; ".join(outcome), agrees(verdict.verdict, claim.expected)))
+    return found
+
+
+def _moments(entry: Entry) -> list[Line]:
+    from gradproof.symbolic.catalogue.proof import derived_moment
+
+    found = []
+    for moment in entry.moments:
+        value, right = derived_moment(moment)
+        says = f"{moment.kind} of {moment.expression}" + (f"   ({moment.says})" if moment.says else "")
+        found.append(Line("moment", says, f"derived: {value}", right))
+    return found
+
+
+def _evidence(entry: Entry) -> list[Line]:
+    from gradproof.symbolic.catalogue.evidence import rows, shown
+
+    return [Line("number", row.label, f"{shown(row.value)} (expected {shown(row.expected)})", row.passed) for row in rows(entry)]
+
+
+# -------------------------------------------------------------------------------------------------------------- formats
+
+
+def summary(found: Sequence[Finding]) -> str:
+    verdicts = [finding.entry.verdict for finding in found]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    failed = [finding.entry.id for finding in found if not finding.passed]
+    return f"{len(found)} entries: {counts}" + (f"; NOT CONFIRMED: {', '.join(failed)}" if failed else "; all confirmed")
+
+
+def as_text(found: Sequence[Finding]) -> str:
+    lines = []
+    for finding in found:
+        entry = finding.entry
+        lines += [f"{entry.id}  [{entry.verdict}]  {finding.title}  ({entry.source})", f"  document: {entry.statement}"]
+        lines += [f"  assuming: {assumption}" for assumption in entry.assumptions]
+        lines += [f"  note: {finding.note}"] if finding.note else []
+        lines += [f"  {line.kind}: {line.says}  →  {line.outcome}  {SIGNS[line.passed]}" for line in finding.lines]
+        lines.append("")
+    return "\n".join([*lines, summary(found)])
+
+
+def as_markdown(found: Sequence[Finding]) -> str:
+    """Markdown with KaTeX blocks for the statements."""
+    parts = ["# Audit of the documented formulas", summary(found)]
+    for finding in found:
+        entry = finding.entry
+        parts += [f"## {entry.id}: {finding.title}", f"*{entry.source}* · **{entry.verdict}**", f"$$\n{entry.statement}\n$$"]
+        parts += [f"Assuming: {'; '.join(entry.assumptions)}."] if entry.assumptions else []
+        parts += [finding.note] if finding.note else []
+        if finding.lines:
+            rows = [f"| {line.kind} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |" for line in finding.lines]
+            parts.append("\n".join(["| | says | outcome | |", "|---|---|---|---|", *rows]))
+    return "\n\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return "`" + text.replace("|", "\\|").replace("`", "'").replace("\n", " ") + "`"
+
+
+LATEX_HEAD = r"""\documentclass{article}
+\usepackage[margin=2.5cm]{geometry}
+\usepackage{amsmath,amssymb,fontspec,unicode-math,fvextra}
+\setmonofont{DejaVu Sans Mono}[Scale=0.8]
+% XeLaTeX: the evidence is text with Greek letters; Chinese titles need \usepackage{xeCJK}
+\begin{document}
+\section*{Audit of the documented formulas}
+"""
+
+
+def as_latex(found: Sequence[Finding]) -> str:
+    """A document for XeLaTeX; evidence is set verbatim, with long lines broken."""
+    parts = [LATEX_HEAD + latex_text(summary(found))]
+    for finding in found:
+        entry = finding.entry
+        parts.append(rf"\subsection*{{{latex_text(entry.id)}: {latex_text(finding.title)}}}")
+        parts.append(rf"{latex_text(entry.source)} --- \textbf{{{latex_text(entry.verdict)}}}")
+        parts.append(f"\\[\n{entry.statement}\n\\]")
+        parts += [f"Assuming: {latex_text('; '.join(entry.assumptions))}."] if entry.assumptions else []
+        parts += [latex_text(finding.note)] if finding.note else []
+        rows = [f"{line.kind}: {line.says} -> {line.outcome} {SIGNS[line.passed]}" for line in finding.lines]
+        if rows:
+            listing = "\n".join(rows)
+            parts.append(f"\\begin{{Verbatim}}[breaklines,breakanywhere]\n{listing}\n\\end{{Verbatim}}")
+    return "\n\n".join([*parts, r"\end{document}"])
+
+
+def latex_text(text: str) -> str:
+    r"""Text with LaTeX's special characters escaped.
+
+    >>> print(latex_text("a_b & 5 %"))
+    a\_b \& 5 \%
+    """
+    return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash ")).replace("^", r"\^{}").replace("~", r"\~{}")

@@ -1,0 +1,93 @@
+"""`gradproof verify`: every entry's checks, with a table of what was compared and how far apart it was."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from gradproof.cli.output import emit_json
+from gradproof.symbolic.catalogue import Entry, entries, get
+
+if TYPE_CHECKING:
+    from gradproof.numeric.verify import Result
+
+
+@click.command("verify")
+@click.argument("identifiers", metavar="[ID …]", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every entry of the catalogue.")
+@click.option("--topic", metavar="TOPIC", help="Only the entries of one topic, such as attention.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where torch computes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def verify_command(identifiers: tuple[str, ...], everything: bool, topic: str | None, device: str, as_json: bool) -> int:
+    """Verify documented formulas: derivatives against torch, differences and mpmath; identities, claims and evidence.
+
+    \b
+    gradproof verify attention.block_backward
+    gradproof verify --all --json
+    """
+    chosen = _chosen(identifiers, everything, topic)
+    from gradproof.numeric.verify import chosen_device
+
+    used, described = chosen_device(device)
+    if device == "auto" and used == "cpu":
+        click.echo("no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True)
+    results = run(chosen, used)
+    counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "skipped")}
+    if as_json:
+        emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
+    else:
+        _table(results)
+        click.echo(f"{', '.join(f'{count} {status}' for status, count in counts.items())}; {described}")
+    return 1 if counts["failed"] else 0
+
+
+def _chosen(identifiers: Sequence[str], everything: bool, topic: str | None) -> list[Entry]:
+    if sum((bool(identifiers), everything, topic is not None)) != 1:
+        raise click.UsageError("name the entries to verify, or a --topic, or say --all")
+    if identifiers:
+        return [get(identifier) for identifier in dict.fromkeys(identifiers)]
+    found = list(entries(topic))
+    if not found:
+        raise click.UsageError(f"there is no topic {topic}; there are {', '.join(sorted({e.topic for e in entries()}))}")
+    return found
+
+
+def run(chosen: Sequence[Entry], device: str) -> list[Result]:
+    """Verify the entries, with a progress bar on standard error where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from gradproof.numeric.verify import verify
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("verify", total=len(chosen))
+        done = -1
+
+        def before(entry: Entry) -> None:
+            nonlocal done
+            done += 1
+            progress.update(task, completed=done, description=entry.id)
+
+        return verify(chosen, device, before)
+
+
+def _table(results: Sequence[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("entry", "status", "compared", "error", "allowed", "time"):
+        table.add_column(column, overflow="fold", no_wrap=column != "compared")
+    for result in results:
+        error = "" if result.max_rel_error is None else f"{result.max_rel_error:.1e}"
+        allowed = "" if result.tolerance is None else f"{result.tolerance:.0e}"
+        colour = {"passed": "green", "failed": "red", "skipped": "yellow"}[result.status]
+        status = f"[{colour}]{result.status}[/{colour}]"
+        table.add_row(result.id, status, result.compared, error, allowed, f"{result.seconds:.1f} s")
+    Console().print(table)
+    for result in results:
+        for problem in result.problems:
+            click.echo(f"{result.id}: {problem}")

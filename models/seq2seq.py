@@ -1,0 +1,203 @@
+"""Recurrent encoder–decoders as wirings of generated blocks: tanh RNN, GRU or LSTM, with or without attention.
+
+>>> config = Seq2SeqConfig(source_size=7, target_size=9, width=8, embedded=6)
+>>> model = Seq2Seq(config, seed=0)
+>>> [step.where for step in model.evaluation_steps]
+['encoder.embedding', 'encoder.0', 'decoder.embedding', 'decoder.0', 'attention', 'output']
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradproof.models import equations
+from gradproof.models import recurrent_equations as recurrent
+from gradproof.models.batches import PairBatch
+from gradproof.models.errors import TrainingError
+from gradproof.models.model import Model
+from gradproof.models.parameters import Parameters, initialise
+from gradproof.models.wiring import Plan, Step
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """Everything that makes a recurrent encoder–decoder. `score` "none" gives the decoder the fixed context instead.
+
+    With `bidirectional` each direction is half as wide. `feeding`: the readout of a step is an input of the next.
+    """
+
+    source_size: int
+    target_size: int
+    cell: str = "gru"
+    score: str = "dot"
+    width: int = 128
+    embedded: int = 64
+    readout: int = 0
+    hidden: int = 0
+    layers: int = 1
+    bidirectional: bool = False
+    feeding: bool = False
+    dropout: float = 0.0
+    smoothing: float = 0.0
+    limit: int = 512
+
+    def __post_init__(self) -> None:
+        if self.cell not in recurrent.CELLS:
+            raise TrainingError(f"cell must be one of {', '.join(recurrent.CELLS)}; got {self.cell!r}")
+        if self.score not in ("none", *recurrent.SCORES):
+            raise TrainingError(f"score must be one of none, {', '.join(recurrent.SCORES)}; got {self.score!r}")
+        if min(self.source_size, self.target_size, self.width, self.embedded, self.layers, self.limit) < 1:
+            raise TrainingError("all sizes must be at least 1")
+        if self.bidirectional and self.width % 2:
+            raise TrainingError(f"two directions share the width: {self.width} must be even")
+        if self.feeding and self.score == "none":
+            raise TrainingError("input feeding feeds the readout of the attention: choose a score")
+        if not (0 <= self.dropout < 1 and 0 <= self.smoothing < 1):
+            raise TrainingError("dropout and label smoothing lie between 0 and 1")
+
+    @property
+    def readout_width(self) -> int:
+        return self.width if self.score == "none" else self.readout or self.width
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Seq2Seq(Model[PairBatch]):
+    """One recurrent encoder–decoder."""
+
+    def __init__(self, config: Seq2SeqConfig, *, seed: int = 0, dtype: Any = np.float32) -> None:
+        self.config = config
+        self.dropout = config.dropout
+        self.parameters = Parameters(self.planned(False).shapes, dtype)
+        initialise(self.parameters, seed, self.scale)
+
+    def scale(self, name: str, shape: tuple[int, ...]) -> float:
+        """Biases start at 0, everything else at 1/√(inputs)."""
+        last = name.split(".")[-1]
+        if last.startswith("b_"):
+            return 0.0
+        return float(shape[1] if last == "E" else shape[0]) ** -0.5
+
+    # --------------------------------------------------------------------------------------------------------- wiring
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """What a cell carries from step to step."""
+        return ("h", "c") if self.config.cell == "lstm" else ("h",)
+
+    def plan(self) -> Plan:
+        c = self.config
+        widths = {"d": c.width, "u": c.width, "q": c.readout_width, "a_": c.hidden or c.width, "p": c.embedded}
+        return Plan({**widths, "N": c.target_size})
+
+    def planned(self, dropout: bool) -> Plan:
+        """The whole model, from tokens to the loss."""
+        plan = self.plan()
+        memory, starts = self.encoder(plan, dropout)
+        self.decoder(plan, dropout, memory, starts, context=starts[-1]["h"])
+        value = plan.steps[-1].writes["R"]
+        stated = equations.loss(False, True, self.config.smoothing > 0)
+        data = {"H": value, "y": "y", "weight": "weight", "epsilon": "epsilon"}
+        plain = {own: own for own in (*stated.outputs, *stated.extra)}
+        widths = {"d": self.config.readout_width}
+        plan.add("output", stated, {k: v for k, v in data.items() if k in stated.shapes}, plain, widths)
+        return plan
+
+    def encoder(self, plan: Plan, dropout: bool) -> tuple[str, list[dict[str, str]]]:
+        """The memory (S,B,width), and the last states of each layer."""
+        c = self.config
+        value = plan.add(
+            "encoder.embedding", recurrent.embedding(dropout), {"w": "source"}, widths={"N": c.source_size}
+        )
+        starts = []
+        for number in range(c.layers):
+            width = c.embedded if number == 0 else c.width
+            if not c.bidirectional:
+                value, ends = self.direction(plan, f"encoder.{number}", value, width, False)
+            else:
+                sides = [
+                    self.direction(plan, f"encoder.{number}.{d}", value, width, d == "back") for d in ("ahead", "back")
+                ]
+                (first, ahead), (second, back) = sides
+                value = plan.add(f"encoder.{number}.joined", recurrent.joined(3), {"f": first, "g": second})
+                ends = {
+                    s: plan.add(f"encoder.{number}.{s}", recurrent.joined(2), {"f": ahead[s], "g": back[s]})
+                    for s in ahead
+                }
+            starts.append(ends)
+        return value, starts
+
+    def direction(self, plan: Plan, where: str, value: str, width: int, reverse: bool) -> tuple[str, dict[str, str]]:
+        """One direction of one layer of the encoder: its states and its last states."""
+        c = self.config
+        stated = recurrent.layer(c.cell, encoder=True, reverse=reverse)
+        data = {"x": value, "m": "source.m", **{f"{s}_0": "encoder.zero" for s in self.states}}
+        own = c.width // 2 if c.bidirectional else c.width
+        value = plan.add(where, stated, data, widths={"p": width, "d": own})
+        return value, {s: f"{where}.{'last' if s == 'h' else 'last_c'}" for s in self.states}
+
+    def decoder(self, plan: Plan, dropout: bool, memory: str, starts: list[dict[str, str]], context: str) -> None:
+        """Adds the decoder; its last step writes the readout R (B,T,q). `starts` names the initial states."""
+        c = self.config
+        value = plan.add("decoder.embedding", recurrent.embedding(dropout), {"w": "target"})
+        attended = {"H": memory, "M": "source.M"}
+        if c.feeding:
+            stated = recurrent.fed_decoder(c.cell, c.score, c.layers, dropout)
+            names = [("" if c.layers == 1 else str(k + 1), start) for k, start in enumerate(starts)]
+            data = {f"{s}_0{n}": name for n, start in names for s, name in start.items()}
+            plan.add("decoder", stated, {"x": value, "y_0": "decoder.feed", **attended, **data})
+            return
+        for number, start in enumerate(starts):
+            fixed = c.score == "none" and number == 0
+            stated = recurrent.layer(c.cell, context=fixed)
+            data = {"x": value, **{f"{s}_0": name for s, name in start.items()}, **({"ctx": context} if fixed else {})}
+            width = c.embedded if number == 0 else c.width
+            value = plan.add(f"decoder.{number}", stated, data, widths={"p": width})
+        if c.score == "none":
+            plan.add("readout", recurrent.turned(dropout), {"s": value})
+        else:
+            plan.add("attention", recurrent.attention(c.score, dropout), {"s": value, **attended})
+
+    def steps(self, dropout: bool) -> list[Step]:
+        return self.planned(dropout).steps
+
+    @property
+    def logit_step(self) -> Step:
+        plan = self.plan()
+        value = self.evaluation_steps[-1].reads["H"]
+        plan.add("output", equations.output(False, True), {"H": value}, {"l": "l", "lp": "lp"})
+        return plan.steps[-1]
+
+    # -------------------------------------------------------------------------------------------------------- batches
+
+    def mask(self, batch: PairBatch) -> NDArray[np.bool_]:
+        return batch.target_mask
+
+    def values(self, batch: PairBatch, weight: float) -> dict[str, Array]:
+        longest = max(batch.source.shape[1], batch.target_in.shape[1])
+        if longest > self.config.limit:
+            raise TrainingError(f"a sequence of {longest} tokens is longer than the model's limit, {self.config.limit}")
+        return {
+            **self.source_values(batch.source, batch.source_mask),
+            "target": batch.target_in,
+            "y": batch.target_out,
+            "weight": (batch.target_mask * weight).astype(self.dtype),
+            "epsilon": self.dtype.type(self.config.smoothing),  # type: ignore[dict-item]
+        }
+
+    def source_values(self, source: Array, mask: NDArray[np.bool_]) -> dict[str, Array]:
+        own = self.config.width // 2 if self.config.bidirectional else self.config.width
+        return {
+            "source": source,
+            "source.m": mask.astype(self.dtype),
+            "source.M": mask,
+            "encoder.zero": np.zeros((len(source), own), self.dtype),
+            "decoder.feed": np.zeros((len(source), self.config.readout_width), self.dtype),
+        }
