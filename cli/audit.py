@@ -59,7 +59,9 @@ class Finding:
 @click.command("audit")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option("--topic", metavar="TOPIC", help="Only the entries of one topic.")
-@click.option("--corrected", is_flag=True, help="Only what the documents have wrong: corrected, counterexample, analogy.")
+@click.option(
+    "--corrected", is_flag=True, help="Only what the documents have wrong: corrected, counterexample, analogy."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
 @click.pass_context
 def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected: bool, output: str | None) -> int:
@@ -70,7 +72,10 @@ def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected
         raise click.UsageError(f"there is no such entry{f' in the topic {topic}' if topic else ''}")
     found = [audited(entry, ctx.obj["lang"]) for entry in chosen]
     if format_ == "json":
-        counts = {verdict: sum(f.entry.verdict == verdict for f in found) for verdict in dict.fromkeys(f.entry.verdict for f in found)}
+        counts = {
+            verdict: sum(f.entry.verdict == verdict for f in found)
+            for verdict in dict.fromkeys(f.entry.verdict for f in found)
+        }
         emit_json({"verdicts": counts, "entries": [finding.as_dict() for finding in found]}, output)
     else:
         emit({"text": as_text, "markdown": as_markdown, "latex": as_latex}[format_](found), output)
@@ -120,7 +125,9 @@ def _claims(entry: Entry) -> list[Line]:
     found = []
     for claim in entry.claims:
         verdict = check(claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout)
-        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}" + (f"   ({claim.says})" if claim.says else "")
+        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}" + (
+            f"   ({claim.says})" if claim.says else ""
+        )
         outcome = [f"{verdict.verdict}: {verdict.how}"]
         if verdict.counterexample is not None:
             outcome.append(" ".join(str(verdict.counterexample).split()))
@@ -144,7 +151,10 @@ def _moments(entry: Entry) -> list[Line]:
 def _evidence(entry: Entry) -> list[Line]:
     from gradproof.symbolic.catalogue.evidence import rows, shown
 
-    return [Line("number", row.label, f"{shown(row.value)} (expected {shown(row.expected)})", row.passed) for row in rows(entry)]
+    return [
+        Line("number", row.label, f"{shown(row.value)} (expected {shown(row.expected)})", row.passed)
+        for row in rows(entry)
+    ]
 
 
 # -------------------------------------------------------------------------------------------------------------- formats
@@ -154,7 +164,9 @@ def summary(found: Sequence[Finding]) -> str:
     verdicts = [finding.entry.verdict for finding in found]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     failed = [finding.entry.id for finding in found if not finding.passed]
-    return f"{len(found)} entries: {counts}" + (f"; NOT CONFIRMED: {', '.join(failed)}" if failed else "; all confirmed")
+    return f"{len(found)} entries: {counts}" + (
+        f"; NOT CONFIRMED: {', '.join(failed)}" if failed else "; all confirmed"
+    )
 
 
 def as_text(found: Sequence[Finding]) -> str:
@@ -174,11 +186,18 @@ def as_markdown(found: Sequence[Finding]) -> str:
     parts = ["# Audit of the documented formulas", summary(found)]
     for finding in found:
         entry = finding.entry
-        parts += [f"## {entry.id}: {finding.title}", f"*{entry.source}* · **{entry.verdict}**", f"$$\n{entry.statement}\n$$"]
+        parts += [
+            f"## {entry.id}: {finding.title}",
+            f"*{entry.source}* · **{entry.verdict}**",
+            f"$$\n{entry.statement}\n$$",
+        ]
         parts += [f"Assuming: {'; '.join(entry.assumptions)}."] if entry.assumptions else []
         parts += [finding.note] if finding.note else []
         if finding.lines:
-            rows = [f"| {line.kind} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |" for line in finding.lines]
+            rows = [
+                f"| {line.kind} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |"
+                for line in finding.lines
+            ]
             parts.append("\n".join(["| | says | outcome | |", "|---|---|---|---|", *rows]))
     return "\n\n".join(parts)
 
@@ -220,4 +239,8 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("a_b & 5 %"))
     a\_b \& 5 \%
     """
-    return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash ")).replace("^", r"\^{}").replace("~", r"\~{}")
+    return (
+        re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
+        .replace("^", r"\^{}")
+        .replace("~", r"\~{}")
+    )

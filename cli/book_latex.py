@@ -60,7 +60,7 @@ CHINESE = r"""\usepackage{fontspec}\usepackage{xeCJK}
 
 
 # W_h, v_{t−2}, β_1: one letter (with a mark) or a Greek name, and an index; log_softmax is a word
-INDEXED = re.compile(r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|\w+)")
+INDEXED = re.compile(r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|[A-Za-z0-9α-ω]+)")
 
 
 def tex(text: str) -> str:
@@ -92,7 +92,7 @@ def escaped(text: str) -> str:
     rnn.step\_jacobian $\sigma$
     """
     found: list[str] = []
-    for char in unicodedata.normalize("NFD", text) if _marked(text) else text:
+    for char in "".join(map(_apart, text)):
         if char in MARKS and found:
             found[-1] = f"${MARKS[char]}{{{found[-1].strip('$')}}}$"
         else:
@@ -100,8 +100,10 @@ def escaped(text: str) -> str:
     return "".join(found)
 
 
-def _marked(text: str) -> bool:
-    return any(unicodedata.combining(c) for c in text)
+def _apart(char: str) -> str:
+    """A letter with a bar or hat as letter and mark."""
+    parts = unicodedata.normalize("NFD", char)
+    return parts if parts[-1] in MARKS else char
 
 
 def _char(char: str) -> str:

@@ -149,11 +149,18 @@ def mathml(latex: str) -> str:
     return f'<div class="formula"><math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{table}</math></div>'
 
 
+# what the converter does not know
+SPELLED = {r"\arg\max": r"\operatorname{argmax}", r"\arg\min": r"\operatorname{argmin}"}
+
+
 def _converted(latex: str) -> str:
     from latex2mathml.converter import convert
 
+    known = latex
+    for sign, spelled in SPELLED.items():
+        known = known.replace(sign, spelled)
     try:
-        found: str = convert(latex, display="block")
+        found: str = convert(known, display="block")
     except Exception as error:
         raise GradproofError(f"this formula cannot be written as MathML ({error}): {latex}") from None
     return found

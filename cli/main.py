@@ -26,6 +26,8 @@ COMMANDS = {
     "export": ("export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
     "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
     "train": ("train", "Train a model with generated code."),
+    "decode": ("decode", "Translate or continue a text with a trained run."),
+    "evaluate": ("decode", "Perplexity, error rates and BLEU of a trained run."),
     "bench": ("bench", "Measure derivations, side by side with peers."),
     "demo": ("demo", "A tour: derive, check, export, train."),
 }

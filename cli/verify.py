@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.option("--topic", metavar="TOPIC", help="Only the entries of one topic, such as attention.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where torch computes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def verify_command(identifiers: tuple[str, ...], everything: bool, topic: str | None, device: str, as_json: bool) -> int:
+def verify_command(
+    identifiers: tuple[str, ...], everything: bool, topic: str | None, device: str, as_json: bool
+) -> int:
     """Verify documented formulas: derivatives against torch, differences and mpmath; identities, claims and evidence.
 
     \b
@@ -33,7 +35,9 @@ def verify_command(identifiers: tuple[str, ...], everything: bool, topic: str | 
 
     used, described = chosen_device(device)
     if device == "auto" and used == "cpu":
-        click.echo("no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True)
+        click.echo(
+            "no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True
+        )
     results = run(chosen, used)
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "skipped")}
     if as_json:
@@ -51,7 +55,9 @@ def _chosen(identifiers: Sequence[str], everything: bool, topic: str | None) -> 
         return [get(identifier) for identifier in dict.fromkeys(identifiers)]
     found = list(entries(topic))
     if not found:
-        raise click.UsageError(f"there is no topic {topic}; there are {', '.join(sorted({e.topic for e in entries()}))}")
+        raise click.UsageError(
+            f"there is no topic {topic}; there are {', '.join(sorted({e.topic for e in entries()}))}"
+        )
     return found
 
 

@@ -43,7 +43,8 @@ def projection(name: str, source: str, letter: str, bias: bool, rotary: bool) ->
 
 def rotation(name: str, letter: str) -> str:
     """Each pair (c = 0, 1) is turned by the angle position · frequency; C is its cosine, Z its sine: − for c = 0."""
-    return f"{name}r[b,{letter},a,c,p] = {name}[b,{letter},a,c,p]*C[{letter},p] + {name}[b,{letter},a,1-c,p]*Z[{letter},c,p]"
+    one, other = (f"{name}[b,{letter},a,{c},p]" for c in ("c", "1-c"))
+    return f"{name}r[b,{letter},a,c,p] = {one}*C[{letter},p] + {other}*Z[{letter},c,p]"
 
 
 SCORES = "S[b,a,i,j] = sum[r](Q[b,i,a,r]*K[b,j,a,r])/sqrt(d_k)"

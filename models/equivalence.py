@@ -53,7 +53,7 @@ def relative(ours: Array, theirs: Array, least: float = 0.0) -> float:
 def compare(
     model: Model[Any], other: Other, batch: Any, smoothing: float = 0.0, device: str = "cpu", steps: int = 10
 ) -> list[Row]:
-    """Rows for logits, loss, each gradient, and each parameter after `steps` of AdamW with clipping (torch's variant)."""
+    """Rows for logits, loss, each gradient, and each parameter after `steps` of AdamW, clipped as torch clips."""
     import torch
 
     other.module.to(device=device, dtype=getattr(torch, str(model.dtype)))

@@ -1,7 +1,8 @@
 """The Transformer once more, in torch's own modules: the other side of the comparison. Nothing of ours computes here.
 
 `nn.TransformerEncoderLayer`, `nn.TransformerDecoderLayer` where they can do it (LayerNorm, ReLU or GELU, biases);
-`nn.MultiheadAttention`, `scaled_dot_product_attention`, `nn.RMSNorm` for the rest. `Names` maps our parameters to theirs.
+`nn.MultiheadAttention`, `scaled_dot_product_attention`, `nn.RMSNorm` for the rest. `Names` maps our
+parameters to theirs.
 """
 
 from __future__ import annotations

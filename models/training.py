@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,7 @@ def shards(batch: Any, count: int) -> list[Any]:
     """
     rows = len(batch.target_in if hasattr(batch, "target_in") else batch.inputs)
     cuts = np.linspace(0, rows, min(count, rows) + 1).astype(int)
-    parts = [batch.part(slice(a, b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [batch.part(slice(a, b)) for a, b in pairwise(cuts)]
     return [part for part in parts if part.tokens]
 
 

@@ -119,15 +119,19 @@ class Wiring(Plan):
     def layer(self, where: str, value: str, mask: str, rotary: str, memory: str | None) -> str:
         """Self-attention, cross-attention where there is a memory, feed-forward network."""
         config = self.config
-        turned = config.positions == "rope"
-        stated = equations.attention(False, config.bias, turned, self.dropout)
-        turns = {"C": f"{rotary}.C", "Z": f"{rotary}.Z"} if turned else {}
-        value = self.sublayer(f"{where}.attention", stated, value, {"M": mask, **turns})
+        turns = {"C": f"{rotary}.C", "Z": f"{rotary}.Z"} if config.positions == "rope" else {}
+        value = self.self_attention(f"{where}.attention", value, {"M": mask, **turns})
         if memory is not None:
-            stated = equations.attention(True, config.bias, False, self.dropout)
-            value = self.sublayer(f"{where}.cross", stated, value, {"M": "cross.M", "Y": memory})
+            value = self.cross_attention(f"{where}.cross", value, {"M": "cross.M", "Y": memory})
         stated = equations.feed_forward(config.activation, self.dropout)
         return self.sublayer(f"{where}.ffn", stated, value, {})
+
+    def self_attention(self, where: str, value: str, data: dict[str, str]) -> str:
+        stated = equations.attention(False, self.config.bias, "C" in data, self.dropout)
+        return self.sublayer(where, stated, value, data)
+
+    def cross_attention(self, where: str, value: str, data: dict[str, str]) -> str:
+        return self.sublayer(where, equations.attention(True, self.config.bias, False, self.dropout), value, data)
 
     def stack(self, side: str, value: str, memory: str | None = None) -> str:
         for layer in range(self.config.layers):

@@ -36,7 +36,7 @@ def affine(index: Expr, ranges: Ranges) -> Affine | None:
     """An index as a sum of multiples of letters, or None if it is not one (a lookup).
 
     >>> t = Index("t")
-    >>> affine(2 * t + 1, {t: (S.Zero, Integer(3))})
+    >>> affine(2 * t + 1, {t: (S.Zero, S.One)})
     Affine(slopes=((t, 2),), constant=1)
     """
     index = index.expand()

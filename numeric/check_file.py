@@ -330,7 +330,7 @@ def _with_numpy(forward: Callable[..., Any], backward: Callable[..., Any]) -> Wr
         if len(loose) > 1 or (not loose and np.ndim(value)):
             shown = ", ".join(parameters)
             raise GradproofError(
-                f"backward({shown}): one parameter is the cotangent, the others are inputs of forward, its value or cache"
+                f"backward({shown}): one parameter is the cotangent, the others inputs of forward, its value or cache"
             )
         known.update(dict.fromkeys(loose, upstream))
         gradients = backward(*(known[name] for name in parameters))

@@ -85,15 +85,14 @@ def compile_numpy(
 ) -> Compiled:
     """The function that computes a system's outputs, or a derivation's value and gradients.
 
-        >>> from gradproof.symbolic.expr import Index, Size, sum_
-        >>> from gradproof.symbolic.syntax import Program
-    from gradproof.symbolic.system import Array
-        >>> from gradproof.symbolic.calculus import whole
-        >>> i, n = Index("i"), Size("n")
-        >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
-        >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
-        >>> float(f(x=[1.0, 2.0, 2.0])["L"])
-        9.0
+    >>> from gradproof.symbolic.expr import Index, Size, sum_
+    >>> from gradproof.symbolic.system import Array
+    >>> from gradproof.symbolic.calculus import whole
+    >>> i, n = Index("i"), Size("n")
+    >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
+    >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
+    >>> float(f(x=[1.0, 2.0, 2.0])["L"])
+    9.0
     """
     return compile_with(NumpyPrinter, Arguments.of, derived, outputs, name, comment)
 

@@ -26,7 +26,9 @@ def sampled(label: str, values: np.ndarray, expected: float) -> Evidence:
 def _products(mean_q: float, sigma_q: float, mean_k: float, sigma_k: float, size: int) -> np.ndarray:
     rng = np.random.default_rng(0)
     q, k = (rng.normal(mean, sigma, (DRAWS, size)) for mean, sigma in ((mean_q, sigma_q), (mean_k, sigma_k)))
-    product = compile_numpy(build(f"F[i] = {SCORE.replace('[l]*', '[i,l]*').replace('k[l]', 'k[i,l]')}", {"q": "n,d_k", "k": "n,d_k"}))
+    product = compile_numpy(
+        build(f"F[i] = {SCORE.replace('[l]*', '[i,l]*').replace('k[l]', 'k[i,l]')}", {"q": "n,d_k", "k": "n,d_k"})
+    )
     (found,) = product(q=q, k=k).values()
     return np.asarray(found)
 
@@ -59,7 +61,10 @@ def causal_mask() -> list[Evidence]:
         outcome = "NaN" if np.isnan(value).any() else "zeros" if not value[0].any() else "numbers"
     except ValueError:
         outcome = "error"
-    return [*found, holds("a row with nothing allowed gives an error or zeros, never NaN", outcome in ("error", "zeros"), outcome)]
+    return [
+        *found,
+        holds("a row with nothing allowed gives an error or zeros, never NaN", outcome in ("error", "zeros"), outcome),
+    ]
 
 
 def permutation() -> list[Evidence]:
@@ -80,7 +85,10 @@ def permutation() -> list[Evidence]:
 
     masked = WEIGHTS.replace("A = softmax(S)", CAUSAL.rstrip("; "))
     return [
-        at_most("no mask: largest |Attention(PX) − P Attention(X)| over all 24 permutations", largest(PROJECTIONS + WEIGHTS + "A @ V"), 1e-13),
+        at_most(
+            "no mask: largest |Attention(PX) − P Attention(X)| over all 24 permutations",
+            largest(PROJECTIONS + WEIGHTS + "A @ V"),
+            1e-13,
+        ),
         at_least("causal mask: the same difference", largest(PROJECTIONS + masked + "A @ V"), 0.1),
     ]
-

@@ -47,7 +47,12 @@ def sigma_plus_eps() -> list[Evidence]:
         return np.asarray(function(x=x, **{**given, **changed})["y"])
 
     rows = [
-        apart(f"(1,2,3,4), ε = {eps:g}: √(v+ε) against σ+ε, first entry", float(run(one, x, epsilon=eps)[0]), float(run(other, x, epsilon=eps)[0]), least)
+        apart(
+            f"(1,2,3,4), ε = {eps:g}: √(v+ε) against σ+ε, first entry",
+            float(run(one, x, epsilon=eps)[0]),
+            float(run(other, x, epsilon=eps)[0]),
+            least,
+        )
         for eps, least in ((0.1, 0.05), (1e-5, 5e-6))
     ]
     # at v = 0 the limit of difference quotients is (u − mean u)/ε; σ is ‖t·c‖ there, not differentiable, but of order t²
@@ -55,7 +60,15 @@ def sigma_plus_eps() -> list[Evidence]:
     t = 1e-9
     slope = float(u @ (run(other, 5 + t * direction) - run(other, np.full(4, 5.0)))) / t
     predicted = float((u - u.mean()) @ direction / given["epsilon"])
-    return [*rows, same("constant row, ε = 0.1: difference quotient along a direction, against (u − mean u)/ε", slope, predicted, 1e-5)]
+    return [
+        *rows,
+        same(
+            "constant row, ε = 0.1: difference quotient along a direction, against (u − mean u)/ε",
+            slope,
+            predicted,
+            1e-5,
+        ),
+    ]
 
 
 DEPTHS = (2, 6, 18)
@@ -68,7 +81,9 @@ def pre_vs_post() -> list[Evidence]:
     for order, norms in table.items():
         for k, block in enumerate(("first", "last")):
             shown = [round(float(v), 3) for v in norms[:, k]]
-            found.append(holds(f"{order}-LN, {block} block: gradient norms for depths {DEPTHS}", bool(norms.min() > 0), shown))
+            found.append(
+                holds(f"{order}-LN, {block} block: gradient norms for depths {DEPTHS}", bool(norms.min() > 0), shown)
+            )
     pre, post = (table[order][:, 1] for order in ("pre", "post"))
     slopes = {order: float(np.polyfit(np.log(DEPTHS), np.log(norms[:, 1]), 1)[0]) for order, norms in table.items()}
     return [
@@ -93,7 +108,8 @@ def _one_stack(order: str, depth: int, width: int, length: int, seed: int) -> tu
         torch.manual_seed(seed)
         pre = order == "pre"
         blocks = [
-            nn.TransformerEncoderLayer(width, 2, 4 * width, dropout=0.0, batch_first=True, norm_first=pre) for _ in range(depth)
+            nn.TransformerEncoderLayer(width, 2, 4 * width, dropout=0.0, batch_first=True, norm_first=pre)
+            for _ in range(depth)
         ]
         for block in blocks:
             for name, value in block.named_parameters():

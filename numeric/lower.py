@@ -50,7 +50,7 @@ class Lowering:
     >>> from gradproof.symbolic.system import Array
     >>> i, r, n, d = Index("i"), Index("r"), Size("n"), Size("d")
     >>> low = Lowering(System({"X": Array("X", (n, d)), "w": Array("w", (d,))}, (), ()))
-    >>> low.lower(sum_(Access("X", i, r) * Access("w", r), [(r, 0, d)]), {i: (0, n)})
+    >>> low.lower(sum_(Access("X", i, r) * Access("w", r), [(r, 0, d)]), {i: (S.Zero, n)})
     Part(node=matmul(array(X), array(w)), letters=(i,))
     """
 

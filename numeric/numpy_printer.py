@@ -88,6 +88,7 @@ IMPORTS = {
 class NumpyPrinter(StatementPrinter):
     """Prints nodes, given the names of some of them.
 
+    >>> from sympy import Symbol
     >>> from gradproof.numeric.nodes import Graph
     >>> g, n = Graph(), Symbol("n")
     >>> x = g.array("x", (n,))

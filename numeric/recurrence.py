@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cmp_to_key
 from itertools import pairwise, product
 
-from sympy import Add, Expr, Integer, S
+from sympy import Add, Expr, Integer, S, sympify
 
 from gradproof.numeric.lower import Lowering, Part, Ranges, truth
 from gradproof.numeric.nodes import Cut, Node, Place, identifier
@@ -113,7 +113,7 @@ def _line(system: System, equation: Equation, axes: Mapping[str, int]) -> Line |
             if not isinstance(offset, Integer):
                 return None
             reads.append((access.name, int(offset)))
-    bounds = {letter: (lo, hi) for letter, lo, hi in equation.axes}
+    bounds = {letter: (sympify(lo), sympify(hi)) for letter, lo, hi in equation.axes}
     lo, hi = bounds.get(step, (step, step + 1))
     return Line(equation, step, lo, hi, tuple(reads))
 

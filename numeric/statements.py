@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sympy import Expr, Symbol
+from sympy import Expr, Symbol, sympify
 
 from gradproof.numeric.lower import Lowering, Ranges
 from gradproof.numeric.nodes import Cut, Node, Place, identifier
@@ -101,7 +101,7 @@ def _letters(equation: Equation) -> list[Index]:
 
 def whole_node(low: Lowering, equation: Equation, shape: Iterable[Expr]) -> Node:
     """The right side of an equation, with the axes and the shape of its left side."""
-    ranges: Ranges = {letter: (lo, hi) for letter, lo, hi in equation.axes}
+    ranges: Ranges = {letter: (sympify(lo), sympify(hi)) for letter, lo, hi in equation.axes}
     order = [place for place in equation.place if isinstance(place, Index) and place in ranges]
     part = low.lower(equation.body, ranges, order)
     return low.graph.broadcast(low.graph.number(low.align(part, order)), tuple(shape))
@@ -110,7 +110,7 @@ def whole_node(low: Lowering, equation: Equation, shape: Iterable[Expr]) -> Node
 def piece(low: Lowering, system: System, equation: Equation) -> Store:
     """An equation that gives some of the entries of an array."""
     array = system.arrays[equation.name]
-    ranges = {letter: (lo, hi) for letter, lo, hi in equation.axes}
+    ranges = {letter: (sympify(lo), sympify(hi)) for letter, lo, hi in equation.axes}
     places: list[Place] = []
     for axis, place in enumerate(equation.place):
         first = array.first(axis)

@@ -18,7 +18,6 @@ from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation
 from gradproof.symbolic.errors import GradproofError
 
-
 KINDS = {"jacobian": "Jacobian", "propagation": "Jacobian", "hessian": "Hessian", "tangent": "tangent"}
 
 
@@ -55,7 +54,9 @@ def chosen_device(wanted: str) -> tuple[str, str]:
         return "cpu", "CPU, without torch (pip install 'gradproof[verify]')"
     available = torch.cuda.is_available()
     if wanted == "cuda" and not available:
-        raise DeviceError(f"there is no CUDA device that torch {torch.__version__} can use; leave --device out, or say cpu")
+        raise DeviceError(
+            f"there is no CUDA device that torch {torch.__version__} can use; leave --device out, or say cpu"
+        )
     if available and wanted != "cpu":
         return "cuda", f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     return "cpu", f"CPU, torch {torch.__version__}"
@@ -132,16 +133,22 @@ class Work:
         verdicts = [prove(identity) for identity in self.entry.identities]
         for identity, proof in zip(self.entry.identities, verdicts, strict=True):
             if not agrees(proof.verdict, identity.expected):
-                self.problems.append(f"{identity.says or identity.left} is {proof.verdict}, not {identity.expected}: {proof.how}")
+                self.problems.append(
+                    f"{identity.says or identity.left} is {proof.verdict}, not {identity.expected}: {proof.how}"
+                )
         self._count("identity", "identities", [proof.verdict for proof in verdicts])
 
     def claims(self) -> None:
         found = []
         for claim in self.entry.claims:
-            verdict = check(claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout)
+            verdict = check(
+                claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout
+            )
             found.append(verdict.verdict)
             if not agrees(verdict.verdict, claim.expected):
-                self.problems.append(f"the claim {claim.claim} is {verdict.verdict}, not {claim.expected}: {verdict.how}")
+                self.problems.append(
+                    f"the claim {claim.claim} is {verdict.verdict}, not {claim.expected}: {verdict.how}"
+                )
         self._count("claim", "claims", found)
 
     def moments(self) -> None:
@@ -160,7 +167,9 @@ class Work:
         if verdicts:
             kinds = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts) if verdict}
             shown = ", ".join(f"{count} {verdict}" for verdict, count in kinds.items())
-            self.compared.append(f"{len(verdicts)} {one if len(verdicts) == 1 else many}" + (f" ({shown})" if shown else ""))
+            self.compared.append(
+                f"{len(verdicts)} {one if len(verdicts) == 1 else many}" + (f" ({shown})" if shown else "")
+            )
 
 
 def oracle_of(entry: Entry, derivation: Derivation) -> Oracle | None:

@@ -19,7 +19,7 @@ from typing import Any
 from sympy import Expr
 
 from gradproof.symbolic import text
-from gradproof.symbolic.checks import small_sizes
+from gradproof.symbolic.checks import StepError, small_sizes
 from gradproof.symbolic.claims import EXPECTED, Question, pose
 from gradproof.symbolic.counterexample import Counterexample, smallest
 from gradproof.symbolic.evaluate import PRIME
@@ -98,7 +98,12 @@ def check(
 
     Raises ExpressionError for input that cannot be used.
     """
-    question = pose(expression, shapes, wrt, claim, cotangent, let, layout, order)
+    try:
+        question = pose(expression, shapes, wrt, claim, cotangent, let, layout, order)
+    except StepError as error:
+        if "no random point" not in str(error):
+            raise
+        return Verdict("undecided", f"the derivative could not be checked: {error}")
     verdict = judged(question) if question.fits() else misfit(question)
     shape = question.shape(question.right)
     form = f"shape {shape_text(shape)}, {question.layout} layout" if len(shape) > 1 else ""

@@ -34,10 +34,14 @@ def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     symbols = system.sizes
     shapes = [size for array in system.arrays.values() for size in array.shape]
     shapes += _fixed_places(system)
+    highest = max((array.rank for array in system.arrays.values()), default=0)
     for attempt in range(400):
-        top = 3 if attempt < 40 else 6
+        bottom, top = 2 if attempt < 100 else 1, (2 if highest > 3 else 3) if attempt < 40 else 6
         start = rng.randrange(2)
-        sizes = {s: 2 + (start + k) % 2 if attempt == 0 else rng.randint(2 if attempt < 100 else 1, top) for k, s in enumerate(symbols)}
+        sizes = {
+            symbol: 2 + (start + k) % (top - 1) if attempt == 0 else rng.randint(bottom, top)
+            for k, symbol in enumerate(symbols)
+        }
         if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
             return sizes
     raise GradproofError("no small sizes fit the declared shapes; is a size such as n-m+1 ever positive?")

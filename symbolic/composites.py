@@ -128,10 +128,10 @@ def rmsnorm(b: Builder, x: Value, eps: Expr = Rational(1, 100000), axis: Axes = 
     key = b.remember("rmsnorm", x, tuple(axes), eps)
     if key not in b.memo:
         preferred, b.preferred = b.preferred, None
-        x = b.named(x, "x")
-        r = _kept(b, "r", _map(b, lambda q: sympy.sqrt(q + eps), _over(b, "mean", _map(b, lambda x: x**2, x), axes)), axes)
+        c = _helper(b, "c", x)  # a name to eliminate: the derivative is written with x̂ in place of x
+        r = _kept(b, "r", _map(b, lambda q: sympy.sqrt(q + eps), _over(b, "mean", _map(b, lambda c: c**2, c), axes)), axes)
         b.preferred = preferred
-        b.memo[key] = b.define(b.name_for("xhat"), _map(b, lambda x, r: x / r, x, r))
+        b.memo[key] = b.define(b.name_for("xhat"), _map(b, lambda c, r: c / r, c, r))
     return b.memo[key]
 
 

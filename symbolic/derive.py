@@ -366,10 +366,10 @@ def fact_text(system: System, fact: Key, value: Expr) -> str:
     if not places:
         other = sorted(names(value) - {fact[0]})
         return f"{shown[0]} = {text.plain_name(other[0] if other else str(fact[0]))[0]}ᵀ"
-    name, position = str(fact[0]), places[0]
+    name = str(fact[0])
     array = system.arrays[name]
     outs = out_letters(array.rank)
-    total = sum_(Access(name, *outs), [array.axes(outs)[position]])
-    left = [letter for k, letter in enumerate(outs) if k != position]
+    total = sum_(Access(name, *outs), [array.axes(outs)[position] for position in places])
+    left = [letter for k, letter in enumerate(outs) if k not in places]
     side = [text.expression_text(part, left, system, "index") for part in (total, value)]
     return " = ".join(side)

@@ -3,6 +3,7 @@
 A fact is one entry of a mapping; o0, o1 … are the indices of the first array, o8, o9 … those of the second.
 
     (P, 1)          → 1                    Σ_j P[o0, j] = 1: the sum over axis 1
+    (x, 1, 2)       → 0                    Σ_jk x[o0, j, k] = 0: the sum over axes 1 and 2 together
     (A, 1, B, 0)    → δ(o0, o9)            Σ_k A[o0, k] B[k, o9] = δ(o0, o9): the sum of products over these axes
     (S,)            → S[o1, o0]            S[o0, o1] = S[o1, o0]: the indices are put in order
     (D,)            → D[o0, o0] δ(o0, o1)  off the diagonal D is 0
@@ -38,6 +39,17 @@ class Facts(dict[Key, Expr]):
         if not isinstance(factor, Access) or (position := self._position(factor, axis)) is None:
             return None
         return self._use((factor.name, position), factor)
+
+    def together(self, factor: Expr, axes: Sequence[Axis]) -> tuple[list[Axis], Expr] | None:
+        """Among `axes`, those over which together the sum of the factor is known, and that sum."""
+        if not isinstance(factor, Access):
+            return None
+        for key in self:
+            if key[0] == factor.name and len(key) > 2 and all(isinstance(part, int) for part in key[1:]):
+                over = [axis for axis in axes if self._position(factor, axis) in key[1:]]
+                if len(over) == len(key) - 1:
+                    return over, self._use(key, factor)  # type: ignore[return-value]
+        return None
 
     def contracted(self, first: Expr, second: Expr, axis: Axis) -> Expr | None:
         """What is known of Σ first · second over one axis; indices in front of a matrix must agree."""

@@ -159,18 +159,36 @@ def facts(system: System, derived: Iterable[str] = ()) -> Facts:
         body = _spelled_out(system, equation, definitions)
         if size(body) > 60 or not body.has(Reduce):
             continue
-        for position, axis in enumerate(equation.axes):
-            total = normalise(sum_(body, [axis]), [a for a in equation.axes if a != axis])
+        for positions in _possible_totals(equation):
+            over = [equation.axes[position] for position in positions]
+            total = normalise(sum_(body, over), [axis for axis in equation.axes if axis not in over])
             if not names(total):
-                found[equation.name, position] = total.xreplace(dict(zip(equation.place, FIRST, strict=False)))
+                key = (equation.name, *positions)
+                found[key] = total.xreplace(dict(zip(equation.place, FIRST, strict=False)))
     return found
+
+
+def _possible_totals(equation: Equation) -> list[tuple[int, ...]]:
+    """Axes over which an array may have a constant total: one alone, or all that some part does not have (Z_i in E_ij/Z_i)."""
+    found = [(position,) for position in range(len(equation.axes))]
+    for part in (*Add.make_args(equation.body), *Mul.make_args(equation.body)):
+        missing = tuple(k for k, axis in enumerate(equation.axes) if axis[0] not in letters(part))
+        if 1 < len(missing) and missing not in found and names(part):
+            found.append(missing)
+    return found
+
+
+def _is_total(body: Expr) -> bool:
+    """A sum, or a multiple of one, such as a mean."""
+    factors = [factor for factor in Mul.make_args(body) if names(factor)]
+    return len(factors) == 1 and isinstance(factors[0], Reduce)
 
 
 def _spelled_out(system: System, equation: Equation, definitions: Sequence[Equation]) -> Expr:
     """The body of an equation with helpers and totals put in, so that totals can cancel."""
     for definition in reversed(definitions):
         if definition.name != equation.name and definition.name in names(equation.body):
-            if definition.name in system.hidden or isinstance(definition.body, Reduce) or definition.body.has(Reduce):
+            if definition.name in system.hidden or _is_total(definition.body):
                 equation = put_in(equation, definition)
     return equation.body
 
@@ -225,9 +243,24 @@ def common_factor(expr: Add) -> Expr:
         if all(p > 0 for p in powers_here) or all(p < 0 for p in powers_here):
             shared[base] = min(powers_here, key=abs)
     if not shared:
-        return expr
+        return _shared_denominator(expr, tables)
     pulled = Mul(*(base**power for base, power in shared.items()))
     return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _shared_denominator(expr: Add, tables: Sequence[Mapping[Expr, Rational]]) -> Expr:
+    """Group the terms over one denominator: y + a/s − b/s is y + (a − b)/s."""
+    counts: dict[Expr, int] = {}
+    for table in tables:
+        for base, power in table.items():
+            counts[base] = counts.get(base, 0) + int(bool(power < 0) and isinstance(base, Access))
+    below = max(counts, key=lambda base: counts[base], default=None)
+    if below is None or not 2 <= counts[below] < len(expr.args):
+        return expr
+    inside = [bool(table.get(below, Integer(0)) < 0) for table in tables]
+    grouped = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if taken))
+    rest = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if not taken))
+    return rest + (common_factor(grouped) if isinstance(grouped, Add) else grouped)
 
 
 def _shifted(expr: Expr) -> bool:
@@ -344,6 +377,12 @@ def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: F
             rest = [factor for factor in factors if axis[0] not in letters(factor)]
             remaining = [other for other in axes if other is not axis]
             return _sum(Mul(known, *rest), remaining, outer, facts)
+    for factor in factors:
+        others = {letter for other in factors if other is not factor for letter in letters(other)}
+        found = facts.together(factor, [axis for axis in axes if axis[0] not in others])
+        if found is not None:
+            rest = [other for other in factors if other is not factor]
+            return _sum(Mul(found[1], *rest), [axis for axis in axes if axis not in found[0]], outer, facts)
     whole = facts.least(factors, axes)
     for factor in factors:
         if isinstance(factor, Add) and len(factor.args) <= 8 and _worth_splitting(factor, factors, axes, facts):

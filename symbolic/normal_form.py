@@ -13,7 +13,7 @@ independent arguments. The work is bounded: beyond that, `NoNormalForm` is raise
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from time import monotonic
 
@@ -46,6 +46,7 @@ from gradproof.symbolic.polynomials import (
 from gradproof.symbolic.system import System
 
 Scope = dict[Index, tuple[Expr, Expr]]
+MAX_CASES = 4  # conditions inside one function
 
 
 def vanishes(
@@ -148,25 +149,42 @@ class Normal:
             # f(a if c else b) = f(a) if c else f(b): exp(−∞) is 0
             condition, a, b = chosen.args
             return self.of(where(condition, kind(a, *expr.args[1:]), kind(b, *expr.args[1:])), scope)
-        if kind is exp:
-            return self.powers.exponential(self.of(expr.args[0], scope), scope)
-        if kind is log:
-            return self.powers.logarithm(self.of(expr.args[0], scope), scope)
         if kind is where:
             condition, a, b = expr.args
             weight = self.of(condition, scope)
             if any(not isinstance(base, Compare) for mono in weight for base, _ in mono):
                 raise NoNormalForm("a condition that is a number")
             rest = added([constant(1), scaled(weight, -1)])
-            chosen = [self.product([weight, self.of(a, scope)], scope), self.product([rest, self.of(b, scope)], scope)]
-            return added(chosen)
+            return added(self.product([w, self.of(x, scope)], scope) for w, x in ((weight, a), (rest, b)))
         if kind in IN_TERMS_OF:
             return self.of(IN_TERMS_OF[kind](*expr.args), scope)
-        value = kind(*(expr_of(self.of(arg, scope)) for arg in expr.args))
+        if len(expr.args) != 1:
+            raise NoNormalForm(f"{kind.__name__} has no normal form")
+        rule = {exp: self.powers.exponential, log: self.powers.logarithm}.get(kind)
+        if rule is None:
+            rule = lambda poly, scope: self.opaque(kind, poly, scope)  # noqa: E731
+        return self.by_cases(self.of(expr.args[0], scope), rule, scope)
+
+    def opaque(self, kind: Callable[[Expr], Expr], poly: Poly, scope: Scope) -> Poly:
+        """A function of which only signs are known."""
+        value = kind(expr_of(poly))
         number, rest = value.as_coeff_Mul()  # SymPy knows that sin(−x) = −sin(x)
-        if isinstance(rest, kind):
+        if type(rest) is kind:
             return scaled(atom(rest), fraction(number))
         return self.of(value, scope)
+
+    def by_cases(self, poly: Poly, rule: Callable[[Poly, Scope], Poly], scope: Scope, depth: int = 0) -> Poly:
+        """f(p) = c f(p where c is 1) + (1 − c) f(p where c is 0), for every condition c in p."""
+        found = sorted({base for mono in poly for base, _ in mono if isinstance(base, Compare)}, key=str)
+        if not found or depth == MAX_CASES:
+            return rule(poly, scope)
+        condition = frozenset(((found[0], Fraction(1)),))
+        held = added({mono - condition: number} for mono, number in poly.items())
+        failed = {mono: number for mono, number in poly.items() if not condition <= mono}
+        yes = self.by_cases(self.product([held], scope), rule, scope, depth + 1)
+        no = self.by_cases(failed, rule, scope, depth + 1)
+        weight: Poly = {condition: Fraction(1)}
+        return added([self.product([weight, yes], scope), no, scaled(self.product([weight, no], scope), -1)])
 
     def unfolded(self, expr: Expr) -> Expr:
         """An access as what it is defined as, where that is put in."""

@@ -100,18 +100,22 @@ class Powers:
         """A normal form to a rational power."""
         if exponent == 0:
             return constant(1)
+        whole = exponent.denominator == 1
+        if len(poly) > 1 and whole and exponent > 0:
+            if exponent > MAX_POWER:
+                raise NoNormalForm("the power is too high")
+            return self.normal.product([poly] * int(exponent), scope)
+        return self.normal.by_cases(poly, lambda case, scope: self._unconditional(case, exponent, scope), scope)
+
+    def _unconditional(self, poly: Poly, exponent: Fraction, scope: Scope) -> Poly:
+        whole = exponent.denominator == 1
+        if not poly and exponent < 0:
+            raise NoNormalForm("a division by zero")
         if not poly:
-            if exponent < 0:
-                raise NoNormalForm("a division by zero")
             return {}
         if len(poly) == 1:
             ((mono, number),) = poly.items()
             return self._of_product(dict(mono), number, exponent, scope)
-        whole = exponent.denominator == 1
-        if whole and exponent > 0:
-            if exponent > MAX_POWER:
-                raise NoNormalForm("the power is too high")
-            return self.normal.product([poly] * int(exponent), scope)
         outside = {base: p for base, p in common(poly, whole).items() if not isinstance(base, Compare)}
         number = content(poly)
         if whole and poly[leading(poly)] < 0:

@@ -237,7 +237,7 @@ MORE = [
         "refuted",
         "is 0, your formula gives 2",
     ),
-    ("X @ W", {"X": "n,d", "W": "d,k"}, "W", "J[i,j,a,b] = X[i,a]*delta(j,b)", {}, "proved", ""),
+    ("X @ W", {"X": "n,d", "W": "d,k"}, "W", "J[i,j,a,b] = X[i,a]*eye(k)[j,b]", {}, "proved", ""),
     # second order
     ("x @ A @ x", XA, "x", "A + A.T", {"order": 2}, "proved", ""),
     ("x @ A @ x", XA, "x", "2*A", {"order": 2}, "refuted", "A is symmetric"),

@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from gradproof.numeric.compile import with_forward
+from sympy import Add, Expr, Mul, preorder_traversal
 
+from gradproof.numeric.compile import with_forward
 from gradproof.symbolic.catalogue import Entry, entries
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.checks import AdjointCheck, StepError, tangents_hold
@@ -14,7 +15,6 @@ from gradproof.symbolic.derive import Derivation
 from gradproof.symbolic.expr import Access, Compare, Reduce, accesses, compare, delta, letters, names, open_, sum_
 from gradproof.symbolic.products import grad
 from gradproof.symbolic.system import Array, Equation, System
-from sympy import Add, Expr, Mul, preorder_traversal
 
 SEEDS = range(80)  # a branch that is not taken, a token that does not repeat: another point shows it
 LARGE = {"block.pre_ln", "block.post_ln", "seq2seq.loss"}  # in the fast run every equation of these is corrupted once
@@ -130,5 +130,3 @@ def test_what_is_right_is_accepted(entry: Entry) -> None:
     found = derive_entry(entry)
     for equation in derived(found)[:1]:
         holds(entry, found, with_forward(found), 1, equation.name)
-
-

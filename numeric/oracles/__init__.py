@@ -34,11 +34,7 @@ def oracle(*identifiers: str) -> Callable[[Oracle], Oracle]:
 def oracles() -> dict[str, Oracle]:
     """Every oracle by the identifier of its entry."""
     for name in MODULES:
-        try:
-            importlib.import_module(f"gradproof.numeric.oracles.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"gradproof.numeric.oracles.{name}":
-                raise
+        importlib.import_module(f"gradproof.numeric.oracles.{name}")
     return _ORACLES
 
 

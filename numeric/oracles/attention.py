@@ -10,9 +10,7 @@ from gradproof.numeric.oracles import oracle
 
 
 @oracle("attention.qkv")
-def projections(
-    X: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, G_Q: Tensor, G_K: Tensor, G_V: Tensor
-) -> Tensor:
+def projections(X: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, G_Q: Tensor, G_K: Tensor, G_V: Tensor) -> Tensor:
     pairs = ((W_Q, G_Q), (W_K, G_K), (W_V, G_V))
     return torch.stack([torch.sum(g * F.linear(X, w.T)) for w, g in pairs]).sum()
 
@@ -77,5 +75,3 @@ def multihead(X: Tensor, Y: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: 
 def transformer_heads(X: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, W_O: Tensor) -> Tensor:
     """Self-attention with several heads, by nn.MultiheadAttention where its sizes allow."""
     return multihead(X, X, W_Q, W_K, W_V, W_O)
-
-

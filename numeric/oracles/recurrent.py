@@ -46,9 +46,7 @@ def encoder(h_0: Tensor, W_h: Tensor, W_x: Tensor, b_h: Tensor, F: Tensor, x: Te
 
 
 @oracle("seq2seq.decoder")
-def decoder(
-    c: Tensor, W_s: Tensor, W_y: Tensor, W_c: Tensor, b_s: Tensor, E: Tensor, w: Tensor
-) -> Tensor:
+def decoder(c: Tensor, W_s: Tensor, W_y: Tensor, W_c: Tensor, b_s: Tensor, E: Tensor, w: Tensor) -> Tensor:
     module, weights = cell(W_s, torch.cat([W_y, W_c], dim=1), b_s)
     states = [c]
     for words in w.T:

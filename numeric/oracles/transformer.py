@@ -107,5 +107,3 @@ def tiny(
     X = F.embedding(w, E)
     mixed = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, attn_mask=M == 1)
     return F.cross_entropy((X + mixed @ W_O)[-1] @ U, y)
-
-

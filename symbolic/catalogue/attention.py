@@ -55,7 +55,11 @@ add(
         "N, S-E2",
         "proved under assumptions",
         r"\operatorname{Var}(q^\top k / \sqrt{d_k}) = 1",
-        moments=(Moment("variance", f"{SCORE}/sqrt(d_k)", {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "1", "mean 0, variance 1"),),
+        moments=(
+            Moment(
+                "variance", f"{SCORE}/sqrt(d_k)", {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "1", "mean 0, variance 1"
+            ),
+        ),
         evidence="gradproof.numeric.evidence_attention:scaled_variance",
         assumptions=("the components of q and k are independent, with mean 0 and variance 1",),
     )
@@ -96,7 +100,12 @@ add(
         ("Q", "K"),
         identities=(
             Identity("Q @ K.T", "E[i,j] = sum[l](Q[i,l]*K[j,l])", QUERY_KEY, "E_ij = q_i k_jᵀ: a row times a column"),
-            Identity("tr(outer(q, k))", "q @ k", {"q": "d_k", "k": "d_k"}, "of the outer product q_iᵀk_j the score is the trace"),
+            Identity(
+                "tr(outer(q, k))",
+                "q @ k",
+                {"q": "d_k", "k": "d_k"},
+                "of the outer product q_iᵀk_j the score is the trace",
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:outer_product",
         note="q_i and k_j are rows of Q and K, so the printed q_iᵀk_j would be a d_k × d_k outer product; the score is q_i k_jᵀ.",
@@ -149,7 +158,12 @@ add(
         "proved",
         r"z_i = \sum_j \alpha_{ij} v_j",
         identities=(
-            Identity("z[i,k] = sum[j](A[i,j]*V[j,k])", OUTPUT, {"A": "n,n", "V": "n,d_v"}, "the same equation as attention.output"),
+            Identity(
+                "z[i,k] = sum[j](A[i,j]*V[j,k])",
+                OUTPUT,
+                {"A": "n,n", "V": "n,d_v"},
+                "the same equation as attention.output",
+            ),
         ),
         note="That the weights adapt to meaning is a reading, not a theorem.",
         note_zh="“语义空间中的自适应邻域聚合”是一种解读，不是定理。",

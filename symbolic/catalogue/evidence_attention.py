@@ -21,7 +21,10 @@ def score_variants() -> list[Evidence]:
     return [
         apart("weights for s = (1,2), H = I: dot against scaled", dot, scaled, 0.05),
         apart("weights for s = (1,2), H = I: dot against additive", dot, additive, 0.05),
-        holds("the additive score prefers position 1, the dot score position 2", additive[0] > additive[1] and dot[0] < dot[1]),
+        holds(
+            "the additive score prefers position 1, the dot score position 2",
+            additive[0] > additive[1] and dot[0] < dot[1],
+        ),
         same("parameters of the additive score", str(count), "2*d*d_a + d_a"),
         same("parameters of the dot scores", 0, 0),
     ]
@@ -43,7 +46,10 @@ def shapes() -> list[Evidence]:
     found = {name: text.shape_text(system.arrays[name], system) for name in ("Q", "S", "A", "V", "O")}
     found["Kᵀ"] = text.shape_text(transposed.arrays[transposed.outputs[0]], transposed)
     table = {"Q": "n×d_k", "Kᵀ": "d_k×n", "S": "n×n", "A": "n×n", "V": "n×d_v", "O": "n×d_v"}
-    return [same(f"shape of {name}", found[name].replace("(", "").replace(")", "").replace(", ", "×"), table[name]) for name in table]
+    return [
+        same(f"shape of {name}", found[name].replace("(", "").replace(")", "").replace(", ", "×"), table[name])
+        for name in table
+    ]
 
 
 def bilinear() -> list[Evidence]:
@@ -55,5 +61,9 @@ def bilinear() -> list[Evidence]:
         same("a reads b", scores[0][1], 1.0),
         same("b reads a", scores[1][0], 0.0),
         same("the dot product of the inputs themselves", plain[0][1], 0.0),
-        same("d_k = 1, d = 2: the determinant of W_Q W_Kᵀ (rank ≤ 1)", scores[0][0] * scores[1][1] - scores[0][1] * scores[1][0], 0.0),
+        same(
+            "d_k = 1, d = 2: the determinant of W_Q W_Kᵀ (rank ≤ 1)",
+            scores[0][0] * scores[1][1] - scores[0][1] * scores[1][0],
+            0.0,
+        ),
     ]

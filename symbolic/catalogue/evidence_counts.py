@@ -70,7 +70,11 @@ def mha_parameters() -> list[Evidence]:
         counted("d_k = d_v = d/h", count, "4*d**2", HEADS),
         counted("one head, d_k = d_v = d", count, "4*d**2", {"h": "1", "d_k": "d", "d_v": "d"}),
         counted("d_model = 512, h = 8", count, "1048576", {**HEADS, "d": "512", "h": "8"}),
-        counted("torch's biases, of Q, K, V and the output", 4 * with_sizes(parameters(build("B[k] = b[k]", {"b": "d"}), ["b"]), {}), "4*d"),
+        counted(
+            "torch's biases, of Q, K, V and the output",
+            4 * with_sizes(parameters(build("B[k] = b[k]", {"b": "d"}), ["b"]), {}),
+            "4*d",
+        ),
     ]
 
 

@@ -86,8 +86,14 @@ def singular_bound() -> list[Evidence]:
     rotation = Matrix([[c, -s], [s, c]])
     for scale in ("0.9", "1.1"):
         value = product_norm([mpmath.mpf(scale) * rotation] * 10)
-        found.append(same(f"{scale} × a rotation, 10 steps, σ(z) = z: the bound is reached", value, mpmath.mpf(scale) ** 10, 1e-20))
-    found.append(at_most("γ σ_max = 0.9: norm after 100 steps", product_norm([mpmath.mpf("0.9") * rotation] * 100), 3e-5))
+        found.append(
+            same(
+                f"{scale} × a rotation, 10 steps, σ(z) = z: the bound is reached", value, mpmath.mpf(scale) ** 10, 1e-20
+            )
+        )
+    found.append(
+        at_most("γ σ_max = 0.9: norm after 100 steps", product_norm([mpmath.mpf("0.9") * rotation] * 100), 3e-5)
+    )
     return found
 
 

@@ -73,7 +73,12 @@ def normalised_axes() -> list[Evidence]:
 
 def identity_path() -> list[Evidence]:
     """F(x) = −x gives 0; with ‖J_F‖ ≤ ½ in each of 10 layers the gradient keeps at least 2⁻¹⁰ of its norm."""
-    zero = at("y = x + A @ x; sum(g*y)", {"x": "d", "A": "d,d", "g": "d"}, {"x": [1, 2], "A": [[-1, 0], [0, -1]], "g": [3, 4]}, ["x"])
+    zero = at(
+        "y = x + A @ x; sum(g*y)",
+        {"x": "d", "A": "d,d", "g": "d"},
+        {"x": [1, 2], "A": [[-1, 0], [0, -1]], "g": [3, 4]},
+        ["x"],
+    )
     mpmath.mp.dps = 30
     rng = random.Random(0)
     least = mpmath.inf

@@ -148,9 +148,13 @@ add(
         "proved",
         r"\omega_{i+1}/\omega_i = 10000^{-2/d},\quad \text{wavelengths } 2\pi \ldots 2\pi \cdot 10000^{(d-2)/d}",
         identities=(
-            Identity("10000**(-2*(i+1)/d) / 10000**(-2*i/d)", "10000**(-2/d)", {"i": "", "d": ""}, "the ratio of neighbours"),
+            Identity(
+                "10000**(-2*(i+1)/d) / 10000**(-2*i/d)", "10000**(-2/d)", {"i": "", "d": ""}, "the ratio of neighbours"
+            ),
             Identity("2*pi / 10000**(-2*0/d)", "2*pi", {"d": ""}, "the shortest wavelength, i = 0"),
-            Identity("2*pi / 10000**(-2*(d/2 - 1)/d)", "2*pi*10000**((d - 2)/d)", {"d": ""}, "the longest, i = d/2 − 1"),
+            Identity(
+                "2*pi / 10000**(-2*(d/2 - 1)/d)", "2*pi*10000**((d - 2)/d)", {"d": ""}, "the longest, i = d/2 − 1"
+            ),
         ),
     )
 )

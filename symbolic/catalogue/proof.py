@@ -42,12 +42,18 @@ def prove(identity: Identity) -> Proof:
     left, right = (_called(build(text, identity.shapes), VALUE) for text in (identity.left, identity.right))
     shapes = [system.arrays[VALUE].shape for system in (left, right)]
     if shapes[0] != shapes[1]:
-        raise GradproofError(f"the two sides have the shapes {shapes[0]} and {shapes[1]}: {identity.left} = {identity.right}")
+        raise GradproofError(
+            f"the two sides have the shapes {shapes[0]} and {shapes[1]}: {identity.left} = {identity.right}"
+        )
     try:
         agreed = same_values(left, right, [VALUE])
     except StepError as error:
         return Proof("refuted", str(error))
-    return Proof("proved", f"the difference has normal form 0 for all sizes; {agreed}") if _zero(left, right) else Proof("agrees", agreed)
+    return (
+        Proof("proved", f"the difference has normal form 0 for all sizes; {agreed}")
+        if _zero(left, right)
+        else Proof("agrees", agreed)
+    )
 
 
 def _called(system: System, name: str) -> System:
@@ -63,7 +69,9 @@ def _zero(left: System, right: System) -> bool:
     array = both.arrays[VALUE]
     outs = out_letters(array.rank)
     try:
-        return vanishes(both, Access(VALUE, *outs) - Access(f"{VALUE}_right", *outs), array.axes(outs), facts=facts(both))
+        return vanishes(
+            both, Access(VALUE, *outs) - Access(f"{VALUE}_right", *outs), array.axes(outs), facts=facts(both)
+        )
     except NoNormalForm:
         return False
 

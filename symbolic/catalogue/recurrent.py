@@ -5,9 +5,7 @@ from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 STEP = "z = W_h @ h_0 + W_x @ x + b; h = sigma(z)"
 STEP_SHAPES = {"W_h": "d,d", "h_0": "d", "W_x": "d,e", "x": "e", "b": "d"}
 SEQUENCE = (
-    "h[0,k] = h_0[k]; "
-    "z[t,k] = sum[l](W_h[k,l]*h[t,l]) + sum[r](W_x[k,r]*x[t,r]) + b[k]; "
-    "h[t+1,k] = sigma(z[t,k])"
+    "h[0,k] = h_0[k]; z[t,k] = sum[l](W_h[k,l]*h[t,l]) + sum[r](W_x[k,r]*x[t,r]) + b[k]; h[t+1,k] = sigma(z[t,k])"
 )
 SEQUENCE_SHAPES = {"h_0": "d", "W_h": "d,d", "W_x": "d,e", "x": "T,e", "b": "d"}
 # one step and two, with everything that does not depend on the state in u and v
@@ -246,8 +244,15 @@ add(
         ("g",),
         "y_bar",
         identities=(
-            Identity(f"{CLIP}; outer(y, g)", f"{CLIP}; outer(g, y)", {"g": "n", "tau": ""}, "y_i g_j = y_j g_i: the direction is kept"),
-            Identity("sum((tau * g / norm(g))**2)", "tau**2", {"g": "n", "tau": ""}, "a clipped gradient has the norm τ"),
+            Identity(
+                f"{CLIP}; outer(y, g)",
+                f"{CLIP}; outer(g, y)",
+                {"g": "n", "tau": ""},
+                "y_i g_j = y_j g_i: the direction is kept",
+            ),
+            Identity(
+                "sum((tau * g / norm(g))**2)", "tau**2", {"g": "n", "tau": ""}, "a clipped gradient has the norm τ"
+            ),
             Identity(
                 "r = sqrt(sum(A**2) + sum(b**2)); sum((tau*A/r)**2) + sum((tau*b/r)**2)",
                 "tau**2",

@@ -154,7 +154,13 @@ add(
 
 for identifier, title, title_zh, statement, expression in (
     ("attention.score_dot", "Dot-product score", "点积注意力分数", r"e_i = s_t^\top h_i", DOT),
-    ("attention.score_scaled", "Scaled dot-product score", "缩放点积注意力分数", r"e_i = s_t^\top h_i / \sqrt{d}", SCALED),
+    (
+        "attention.score_scaled",
+        "Scaled dot-product score",
+        "缩放点积注意力分数",
+        r"e_i = s_t^\top h_i / \sqrt{d}",
+        SCALED,
+    ),
 ):
     add(
         Entry(
@@ -232,7 +238,9 @@ add(
         identities=(
             Identity("sum(softmax(e))", "1", {"e": "n"}, "the weights sum to 1"),
             Identity("softmax(e)", "exp(e) / sum(exp(e))", {"e": "n"}, "the definition"),
-            Identity("softmax(e)", "exp(e/2)**2 / sum(exp(e/2)**2)", {"e": "n"}, "a square over a sum of squares: α_i ≥ 0"),
+            Identity(
+                "softmax(e)", "exp(e/2)**2 / sum(exp(e/2)**2)", {"e": "n"}, "a square over a sum of squares: α_i ≥ 0"
+            ),
         ),
     )
 )
@@ -252,7 +260,9 @@ add(
         "a_bar",
         ("alpha", "H"),
         identities=(
-            Identity(CONTEXT, "a[k] = sum[i](alpha[i]*H[k,i])", {"H": "d,n", "alpha": "n"}, "the sum is the product Hα"),
+            Identity(
+                CONTEXT, "a[k] = sum[i](alpha[i]*H[k,i])", {"H": "d,n", "alpha": "n"}, "the sum is the product Hα"
+            ),
         ),
     )
 )

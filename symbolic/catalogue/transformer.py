@@ -1,7 +1,7 @@
 """Components of the Transformer, and the tiny model (sources N, S, C15)."""
 
 from gradproof.symbolic.catalogue.attention import MASKED_WEIGHTS
-from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
+from gradproof.symbolic.catalogue.entry import Claim, Entry, add
 from gradproof.symbolic.catalogue.multihead import JOINED, MHA_SHAPES, heads
 from gradproof.symbolic.catalogue.position import LOOKUP, LOOKUP_SHAPES
 
@@ -151,8 +151,18 @@ add(
         ("x",),
         mode="jacobian",
         claims=(
-            Claim("x + A @ x", {"x": "d", "A": "d,d"}, "x", "eye(d) + A", "proved", "J_y = I + J_F", layout="numerator"),
-            Claim("x + A @ x", {"x": "d", "A": "d,d"}, "x", "ones(d, d) + A", "refuted", "the printed 1 is the identity matrix, no matrix of ones", layout="numerator"),
+            Claim(
+                "x + A @ x", {"x": "d", "A": "d,d"}, "x", "eye(d) + A", "proved", "J_y = I + J_F", layout="numerator"
+            ),
+            Claim(
+                "x + A @ x",
+                {"x": "d", "A": "d,d"},
+                "x",
+                "ones(d, d) + A",
+                "refuted",
+                "the printed 1 is the identity matrix, no matrix of ones",
+                layout="numerator",
+            ),
         ),
         note="For vectors the 1 is the identity matrix: J_y = I + J_F.",
         note_zh="对向量而言，式中的 1 是单位矩阵：J_y = I + J_F。",
@@ -169,8 +179,18 @@ add(
         "counterexample",
         r"y = x + F(x) \text{ avoids vanishing gradients}",
         claims=(
-            Claim("x + A @ x", {"x": "d", "A": "d,d"}, "x", "eye(d) + A", "proved", "the identity path is there", layout="numerator"),
-            Claim("x - x", {"x": "d"}, "x", "zeros(d, d)", "proved", "F(x) = −x: the gradient is 0", layout="numerator"),
+            Claim(
+                "x + A @ x",
+                {"x": "d", "A": "d,d"},
+                "x",
+                "eye(d) + A",
+                "proved",
+                "the identity path is there",
+                layout="numerator",
+            ),
+            Claim(
+                "x - x", {"x": "d"}, "x", "zeros(d, d)", "proved", "F(x) = −x: the gradient is 0", layout="numerator"
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_transformer:identity_path",
         note="What holds: where ‖J_F‖ ≤ q < 1 in every layer, the gradient shrinks at most by (1 − q)^L.",

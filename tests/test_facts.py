@@ -1,0 +1,100 @@
+"""Numbers that must come out, computed from the very equations of the catalogue (and by the models' implementations)."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gradproof.models.evidence import tiny_hessian
+from gradproof.models.filters import top_p_filter
+from gradproof.models.metrics import bleu
+from gradproof.models.quantise import quantise
+from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, distance, holds, same
+from gradproof.symbolic.catalogue.losses import KL, SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES
+from gradproof.symbolic.catalogue.optimisation import ADAM_SHAPES, ADAM_STEP
+
+ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "t": 1, "m_0": [0], "v_0": [0]}
+BATCH = {"l": [[2, 1, 0], [0, 1, 2], [1, 1, 1]], "y": [0, 2, 1], "keep": [1, 1, 0], "epsilon": 0.1}
+
+
+def smoothing() -> dict:
+    return at(SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES, BATCH, ["l"])
+
+
+def adam(theta: float, g: float, eta: float) -> float:
+    return at(ADAM_STEP, ADAM_SHAPES, {**ADAM, "theta": [theta], "g": [g], "eta": eta})["value"][0]
+
+
+def divergence(p: list, q: list) -> float:
+    return at(KL, {"p": "n", "q": "n"}, {"p": p, "q": q})["value"]
+
+
+def kept(p: list, threshold: float) -> int:
+    return int(np.isfinite(top_p_filter(np.log(p), threshold)).sum())
+
+
+FACTS = {
+    "log_softmax, cotangent (1, 1)": (
+        lambda: at("sum(G*log_softmax(l))", {"l": "n", "G": "n"}, {"l": [0.1, 0.9], "G": [1, 1]}, ["l"])["l_bar"],
+        [0.3799, -0.3799],
+        5e-5,
+    ),
+    "label smoothing, an ignored row": (lambda: smoothing()["value"], 0.5076059644, 5e-11),
+    "the ignored row's gradient": (lambda: smoothing()["l_bar"][2], [0.0, 0.0, 0.0], 0.0),
+    "Adam at a tiny gradient": (lambda: -adam(0.0, 1e-8, 1e-3), 5.0e-4, 1e-12),
+    "Adam with L2 in the gradient": (lambda: adam(1.0, 0.1 * 1.0, 0.01), 0.9900, 1e-8),
+    "AdamW": (lambda: adam(1.0, 0.0, 0.01) - 0.01 * 0.1 * 1.0, 0.9990, 1e-12),
+    "KL": (lambda: divergence([0.9, 0.1], [0.5, 0.5]), 0.36806, 5e-6),
+    "KL the other way round": (lambda: divergence([0.5, 0.5], [0.9, 0.1]), 0.51083, 5e-6),
+    "top-p .9": (lambda: kept([0.5, 0.41, 0.09], 0.9), 2, 0.0),
+    "top-p .7": (lambda: kept([0.4, 0.3, 0.2, 0.1], 0.7), 2, 0.0),
+    "BLEU": (lambda: bleu([["yes"]], [[["no"]]]).score, 0.0, 0.0),
+    "a constant tensor": (lambda: quantise(np.full((2, 3), 0.1)).dequantise().tolist(), [[0.1] * 3] * 2, 0.0),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_fact(fact: str) -> None:
+    compute, expected, tolerance = FACTS[fact]
+    assert distance(compute(), expected) <= tolerance
+
+
+def test_hessian_of_the_tiny_model_against_torch() -> None:
+    torch = pytest.importorskip("torch")
+    from gradproof.models import tiny
+    from gradproof.numeric.oracles import find
+
+    start = {name: torch.tensor(value) for name, value in tiny.start().items()}
+    sizes = [start[name].numel() for name in tiny.NAMES]
+    data = {name: torch.tensor(value) for name, value in tiny.DATA.items()}
+    forward = find("tiny_model.gradients")
+    assert forward is not None
+
+    def loss(flat):
+        parts = torch.split(flat, sizes)
+        return forward(**data, **{n: part.reshape(start[n].shape) for n, part in zip(tiny.NAMES, parts, strict=True)})
+
+    flat = torch.cat([start[name].flatten() for name in tiny.NAMES])
+    theirs = torch.autograd.functional.hessian(loss, flat).numpy()
+    assert np.abs(tiny_hessian() - theirs).max() < 1e-8
+    assert np.linalg.eigvalsh(theirs)[0] < -0.1
+
+
+ROWS = [
+    (same("", 1.0, 1.0), True),
+    (same("", [1.0, 2.0], [1.0, 2.1], 0.05), False),
+    (same("", math.nan, 1.0), False),
+    (apart("", 1.0, 1.2, 0.1), True),
+    (apart("", 1.0, 1.05, 0.1), False),
+    (at_most("", 1.0, 1.0), True),
+    (at_most("", 1.1, 1.0), False),
+    (at_least("", 0.9, 1.0), False),
+    (at_least("", math.nan, 1.0), False),
+    (holds("", False), False),
+    (holds("", True, "why"), True),
+]
+
+
+@pytest.mark.parametrize("row, passed", ROWS)
+def test_rows(row: Evidence, passed: bool) -> None:
+    assert row.passed is passed and ("FAILED" in str(row)) is not passed
