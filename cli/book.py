@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradproof.symbolic import latex
-from gradproof.symbolic.catalogue import Claim, Entry, Identity
+from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import Evidence, rows
-from gradproof.symbolic.catalogue.proof import prove
+from gradproof.symbolic.catalogue.proof import derived_moment, prove
 from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
@@ -20,13 +21,30 @@ CHAPTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Recurrent networks", "循环网络", ("rnn", "grad")),
     ("Sequence to sequence", "序列到序列", ("seq2seq",)),
     ("Attention", "注意力", ("attention", "variance", "mha")),
-    ("Transformer components", "Transformer 组件",
-     ("embedding", "position", "rope", "ffn", "residual", "layernorm", "block", "output", "architecture")),
+    (
+        "Transformer components",
+        "Transformer 组件",
+        ("embedding", "position", "rope", "ffn", "residual", "layernorm", "block", "output", "architecture"),
+    ),
     ("Softmax, losses, language modelling", "Softmax、损失与语言建模", ("softmax", "loss", "lm", "info", "tiny_model")),
     ("Optimisation", "优化", ("adam", "bayes", "hessian")),
     ("Inference", "推理", ("decode", "kv_cache", "quantisation", "metric", "sequence", "tensor")),
-    ("Views and analogies", "视角与类比",
-     ("geometry", "transport", "boltzmann", "ntk", "double_descent", "rademacher", "quantum", "dynamics", "causal", "interpretation")),
+    (
+        "Views and analogies",
+        "视角与类比",
+        (
+            "geometry",
+            "transport",
+            "boltzmann",
+            "ntk",
+            "double_descent",
+            "rademacher",
+            "quantum",
+            "dynamics",
+            "causal",
+            "interpretation",
+        ),
+    ),
 )
 
 WORDS: dict[str, dict[str, str]] = {
@@ -47,6 +65,7 @@ WORDS: dict[str, dict[str, str]] = {
     "checked": {"en": "checked", "zh": "检验"},
     "identities": {"en": "Identities", "zh": "恒等式"},
     "claims": {"en": "Claims", "zh": "待检公式"},
+    "moments": {"en": "Moments", "zh": "矩"},
     "evidence": {"en": "Evidence", "zh": "证据"},
     "computed": {"en": "computed", "zh": "计算值"},
     "expected": {"en": "expected", "zh": "期望"},
@@ -105,6 +124,15 @@ class ShownClaim:
 
 
 @dataclass(frozen=True)
+class ShownMoment:
+    """`value` is what was derived, `passed` whether it is what the entry states."""
+
+    stated: Moment
+    value: str
+    passed: bool
+
+
+@dataclass(frozen=True)
 class Page:
     """One entry with everything that can be shown of it."""
 
@@ -114,6 +142,7 @@ class Page:
     steps: tuple[ShownStep, ...] = ()
     identities: tuple[ShownIdentity, ...] = ()
     claims: tuple[ShownClaim, ...] = ()
+    moments: tuple[ShownMoment, ...] = ()
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -131,7 +160,7 @@ class Page:
     @property
     def passed(self) -> bool:
         identities = all(fits(i.stated.expected, i.verdict) for i in self.identities)
-        return identities and all(c.passed for c in self.claims) and all(e.passed for e in self.evidence)
+        return identities and all(part.passed for part in (*self.claims, *self.moments, *self.evidence))
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -142,15 +171,19 @@ class Page:
     @property
     def rests_on(self) -> str:
         """What the verdict rests on, in a few words."""
+        expected = [claim.stated.expected for claim in self.claims]
+        verdicts = [identity.verdict for identity in self.identities]
         parts = [
-            (len(self.steps), "checked steps"),
-            (sum(i.verdict == "proved" for i in self.identities), "identities proved"),
-            (sum(i.verdict == "agrees" for i in self.identities), "identities at random points"),
-            (sum(c.stated.expected != "refuted" for c in self.claims), "formulas confirmed"),
-            (sum(c.stated.expected == "refuted" for c in self.claims), "formulas refuted"),
-            (len(self.evidence), "numbers"),
+            (len(self.steps), "checked step", "checked steps"),
+            (verdicts.count("proved"), "identity proved", "identities proved"),
+            (verdicts.count("agrees"), "identity at random points", "identities at random points"),
+            (verdicts.count("refuted"), "identity refuted", "identities refuted"),
+            (len(expected) - expected.count("refuted"), "formula confirmed", "formulas confirmed"),
+            (expected.count("refuted"), "formula refuted", "formulas refuted"),
+            (len(self.moments), "moment derived", "moments derived"),
+            (len(self.evidence), "number", "numbers"),
         ]
-        text = ", ".join(f"{count} {what}" for count, what in parts if count)
+        text = ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in parts if count)
         return text if self.passed else f"{text}; {word('failed', self.lang)}"
 
 
@@ -191,9 +224,16 @@ def _identity(identity: Identity) -> ShownIdentity:
 
 
 def _claim(claim: Claim) -> ShownClaim:
-    found = check(claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout)
+    found = check(
+        claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout
+    )
     how = str(found.counterexample) if found.verdict == "refuted" else str(found.how)
     return ShownClaim(claim, found.verdict, how)
+
+
+def _moment(moment: Moment) -> ShownMoment:
+    value, right = derived_moment(moment)
+    return ShownMoment(moment, str(value), right)
 
 
 def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = True) -> Page:
@@ -201,7 +241,7 @@ def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = Tr
 
     >>> from gradproof.symbolic.catalogue import get
     >>> page(get("softmax.shift")).rests_on
-    '1 identities proved'
+    '1 identity proved'
     """
     result: tuple[str, ...] = ()
     shown: tuple[ShownStep, ...] = ()
@@ -219,12 +259,17 @@ def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = Tr
         shown if steps else (),
         tuple(map(_identity, entry.identities)),
         tuple(map(_claim, entry.claims)),
+        tuple(map(_moment, entry.moments)),
         tuple(rows(entry)) if evidence else (),
     )
 
 
 def pages(
-    entries: Sequence[Entry], lang: str, steps: bool, evidence: bool, progress: Callable[[str], None] = lambda text: None
+    entries: Sequence[Entry],
+    lang: str,
+    steps: bool,
+    evidence: bool,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> list[Page]:
     """The pages of several entries; an error names its entry."""
     found = []
@@ -253,8 +298,18 @@ def chapters(found: Iterable[Page]) -> list[tuple[str, list[Page]]]:
 
 def sentence(identity: ShownIdentity) -> str:
     says = f"{identity.stated.says}: " if identity.stated.says else ""
-    return f"{says}{identity.verdict}; {identity.how}"
+    return _rounded(f"{says}{identity.verdict}; {identity.how}")
 
 
 def claim_sentence(claim: ShownClaim) -> str:
-    return f"{claim.stated.says}: {claim.verdict}; {claim.how}"
+    return _rounded(f"{claim.stated.says}: {claim.verdict}; {claim.how}")
+
+
+def moment_sentence(moment: ShownMoment) -> str:
+    says = f"{moment.stated.says}: " if moment.stated.says else ""
+    return f"{says}{moment.stated.kind} = {moment.value}"
+
+
+def _rounded(text: str) -> str:
+    """Long decimals to ten digits."""
+    return re.sub(r"\d+\.\d{12,}", lambda match: f"{float(match[0]):.10g}", text)

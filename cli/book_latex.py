@@ -11,24 +11,93 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gradproof.cli.book import Page, ShownClaim, ShownIdentity, chapters, claim_sentence, sentence, word
+from gradproof.cli.book import (
+    Page,
+    ShownClaim,
+    ShownIdentity,
+    chapters,
+    claim_sentence,
+    moment_sentence,
+    sentence,
+    word,
+)
 from gradproof.symbolic.catalogue.evidence import shown
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.naming import GREEK, LATEX_GREEK
 
 SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 MATHS = {
-    "−": "-", "×": r"\times", "·": r"\cdot", "÷": r"\div", "±": r"\pm", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx",
-    "→": r"\to", "⇒": r"\Rightarrow", "⇔": r"\Leftrightarrow", "∞": r"\infty", "√": r"\surd", "∂": r"\partial", "∇": r"\nabla",
-    "Σ": r"\Sigma", "∏": r"\prod", "Π": r"\Pi", "⊙": r"\odot", "⊗": r"\otimes", "⊘": r"\oslash", "‖": r"\Vert", "∈": r"\in",
-    "∝": r"\propto", "∀": r"\forall", "∘": r"\circ", "⊤": r"\top", "⟨": r"\langle", "⟩": r"\rangle", "ℓ": r"\ell", "†": r"\dagger",
-    "½": r"\tfrac12", "¼": r"\tfrac14", "𝟏": r"\mathbf{1}", "⌈": r"\lceil", "⌉": r"\rceil", "⪰": r"\succeq", "′": "'", "∫": r"\int",
-    "∑": r"\sum", "↦": r"\mapsto", "≪": r"\ll",
+    "−": "-",
+    "×": r"\times",
+    "·": r"\cdot",
+    "÷": r"\div",
+    "±": r"\pm",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≠": r"\ne",
+    "≈": r"\approx",
+    "→": r"\to",
+    "⇒": r"\Rightarrow",
+    "⇔": r"\Leftrightarrow",
+    "∞": r"\infty",
+    "√": r"\surd",
+    "∂": r"\partial",
+    "∇": r"\nabla",
+    "Σ": r"\Sigma",
+    "∏": r"\prod",
+    "Π": r"\Pi",
+    "⊙": r"\odot",
+    "⊗": r"\otimes",
+    "⊘": r"\oslash",
+    "‖": r"\Vert",
+    "∈": r"\in",
+    "∝": r"\propto",
+    "∀": r"\forall",
+    "∘": r"\circ",
+    "⊤": r"\top",
+    "⟨": r"\langle",
+    "⟩": r"\rangle",
+    "ℓ": r"\ell",
+    "†": r"\dagger",
+    "½": r"\tfrac12",
+    "¼": r"\tfrac14",
+    "𝟏": r"\mathbf{1}",
+    "⌈": r"\lceil",
+    "⌉": r"\rceil",
+    "⪰": r"\succeq",
+    "′": "'",
+    "∫": r"\int",
+    "∑": r"\sum",
+    "↦": r"\mapsto",
+    "≪": r"\ll",
 }
-TEXT = {"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "---", "…": r"\ldots{}", "é": r"\'e", "ä": r'\"a', "ö": r'\"o', "ü": r'\"u'}
+TEXT = {
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "é": r"\'e",
+    "ä": r"\"a",
+    "ö": r"\"o",
+    "ü": r"\"u",
+}
 MARKS = {"\u0304": r"\bar", "\u0305": r"\bar", "\u0302": r"\hat", "\u0307": r"\dot", "\u0303": r"\tilde"}
 GREEK_LETTERS = {sign: LATEX_GREEK.get(name, rf"\{name}") for name, sign in GREEK.items() if len(sign) == 1}
 
@@ -60,7 +129,9 @@ CHINESE = r"""\usepackage{fontspec}\usepackage{xeCJK}
 
 
 # W_h, v_{t−2}, β_1: one letter (with a mark) or a Greek name, and an index; log_softmax is a word
-INDEXED = re.compile(r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|[A-Za-z0-9α-ω]+)")
+INDEXED = re.compile(
+    r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|[A-Za-z0-9α-ω]+)"
+)
 
 
 def tex(text: str) -> str:
@@ -185,8 +256,22 @@ def section(page: Page) -> str:
     if page.note:
         parts += [tex(page.note), ""]
     if page.result:
-        parts += [heading("result", lang), rf"({word('with respect to', lang)} {tex(', '.join(entry.wrt))})", *displays(page.result)]
-    parts += [part for part in (steps(page), identities(page.identities, lang), claims(page.claims, lang), evidence(page)) if part]
+        parts += [
+            heading("result", lang),
+            rf"({word('with respect to', lang)} {tex(', '.join(entry.wrt))})",
+            *displays(page.result),
+        ]
+    parts += [
+        part
+        for part in (
+            steps(page),
+            identities(page.identities, lang),
+            claims(page.claims, lang),
+            moments(page),
+            evidence(page),
+        )
+        if part
+    ]
     return "\n".join(parts) + "\n"
 
 
@@ -221,14 +306,32 @@ def claims(found: Sequence[ShownClaim], lang: str) -> str:
         return ""
     lines = [heading("claims", lang)]
     for claim in found:
-        lines += ["", tex(claim_sentence(claim)), code(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim)]
+        lines += [
+            "",
+            tex(claim_sentence(claim)),
+            code(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim),
+        ]
+    return "\n".join(lines)
+
+
+def moments(page: Page) -> str:
+    if not page.moments:
+        return ""
+    lines = [heading("moments", page.lang)]
+    for moment in page.moments:
+        shapes = "  ".join(f"{name}:{shape}" for name, shape in moment.stated.shapes.items())
+        lines += ["", tex(moment_sentence(moment)), code(f"{moment.stated.expression}   {shapes}")]
     return "\n".join(lines)
 
 
 def evidence(page: Page) -> str:
     if not page.evidence:
         return ""
-    lines = [heading("evidence", page.lang), "", r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.46\linewidth}"]
+    lines = [
+        heading("evidence", page.lang),
+        "",
+        r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.46\linewidth}",
+    ]
     lines += [r">{\raggedright\arraybackslash}p{0.24\linewidth}>{\raggedright\arraybackslash}p{0.24\linewidth}@{}}"]
     lines += [rf" & {word('computed', page.lang)} & {word('expected', page.lang)} \\ \hline"]
     for row in page.evidence:
@@ -245,8 +348,13 @@ def _short(value: object, limit: int = 160) -> str:
 def audit(found: Sequence[Page], lang: str) -> str:
     """Every statement with its verdict and what that rests on."""
     lines = [rf"\section{{{word('audit', lang)}}}", word("audit says", lang), ""]
-    lines += [r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.36\linewidth}>{\raggedright\arraybackslash}p{0.18\linewidth}"]
-    lines += [r">{\raggedright\arraybackslash}p{0.4\linewidth}@{}}", rf"{word('formula', lang)} & {word('verdict', lang)} & {word('rests on', lang)} \\ \hline"]
+    lines += [
+        r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.36\linewidth}>{\raggedright\arraybackslash}p{0.18\linewidth}"
+    ]
+    lines += [
+        r">{\raggedright\arraybackslash}p{0.4\linewidth}@{}}",
+        rf"{word('formula', lang)} & {word('verdict', lang)} & {word('rests on', lang)} \\ \hline",
+    ]
     for page in found:
         lines += [rf"\hyperref[{label(page)}]{{{tex(page.title)}}} & {tex(page.verdict)} & {tex(page.rests_on)} \\"]
     return "\n".join([*lines, r"\end{longtable}"])
@@ -286,9 +394,16 @@ def pdf(source: str, lang: str) -> bytes:
         path.write_text(source, encoding="utf-8")
         for _ in range(1 if name == "tectonic" else 3):  # contents and page numbers settle
             done = subprocess.run(
-                [name, *options, path.name], cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+                [name, *options, path.name],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
             )
             if done.returncode:
                 said = [line for line in done.stdout.splitlines() if line.startswith(("!", "l."))]
-                raise GradproofError(f"{name} stopped: {' '.join(said[:3]) or done.stderr.strip()[-300:] or 'see its log'}")
+                raise GradproofError(
+                    f"{name} stopped: {' '.join(said[:3]) or done.stderr.strip()[-300:] or 'see its log'}"
+                )
         return path.with_suffix(".pdf").read_bytes()

@@ -16,7 +16,7 @@ SETUP = """from gradproof.symbolic import check
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import rows
-from gradproof.symbolic.catalogue.proof import prove"""
+from gradproof.symbolic.catalogue.proof import derived_moment, prove"""
 
 DERIVE = """derivation = derive_entry(entry{lang})
 derivation"""
@@ -39,6 +39,10 @@ CLAIMS = """for claim in entry.claims:
     )
     print(f"{claim.says}\\n    {found.verdict}: {found.counterexample or found.how}")
     assert found.verdict == claim.expected or (found.verdict, claim.expected) == ("agrees", "proved")"""
+MOMENTS = """for moment in entry.moments:
+    value, right = derived_moment(moment)
+    print(f"{moment.kind} of {moment.expression} = {value}")
+    assert right"""
 EVIDENCE = """for row in rows(entry):
     print(row)
     assert row.passed, row"""
@@ -60,7 +64,12 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
             cells.append(new_code_cell(DERIVE.format(lang=', "zh"' if lang == "zh" else "")))
             cells.append(new_code_cell(STEPS))
             cells += [new_code_cell(COMPARE)] if entry.mode == "adjoint" else []
-        wanted = [(entry.identities, IDENTITIES), (entry.claims, CLAIMS), (evidence and entry.evidence, EVIDENCE)]
+        wanted = [
+            (entry.identities, IDENTITIES),
+            (entry.claims, CLAIMS),
+            (entry.moments, MOMENTS),
+            (evidence and entry.evidence, EVIDENCE),
+        ]
         cells += [new_code_cell(code) for present, code in wanted if present]
     book = new_notebook(cells=cells)
     book.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}

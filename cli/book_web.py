@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from gradproof.cli.book import Page, ShownClaim, ShownIdentity, chapters, claim_sentence, joined, sentence, word
+from gradproof.cli.book import (
+    Page,
+    ShownClaim,
+    ShownIdentity,
+    chapters,
+    claim_sentence,
+    joined,
+    moment_sentence,
+    sentence,
+    word,
+)
 from gradproof.cli.book_latex import typed_lines
 from gradproof.symbolic.catalogue.evidence import shown
 from gradproof.symbolic.errors import GradproofError
@@ -113,9 +123,19 @@ def _markdown_page(page: Page, level: str) -> Iterable[str]:
         for claim in page.claims:
             yield md(claim_sentence(claim))
             yield _fence(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim)
+    if page.moments:
+        yield f"**{word('moments', lang)}**"
+        for moment in page.moments:
+            yield md(moment_sentence(moment))
+            yield _fence(moment.stated.expression)
     if page.evidence:
         yield f"**{word('evidence', lang)}**"
-        yield _table([["", word("computed", lang), word("expected", lang)], *([md(cell) for cell in row] for row in _evidence(page))])
+        yield _table(
+            [
+                ["", word("computed", lang), word("expected", lang)],
+                *([md(cell) for cell in row] for row in _evidence(page)),
+            ]
+        )
 
 
 def _evidence(page: Page) -> list[tuple[str, str, str]]:
@@ -149,16 +169,20 @@ def mathml(latex: str) -> str:
     return f'<div class="formula"><math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{table}</math></div>'
 
 
-# what the converter does not know
-SPELLED = {r"\arg\max": r"\operatorname{argmax}", r"\arg\min": r"\operatorname{argmin}"}
+# what the converter does not know; sizes of brackets are left to the browser
+SPELLED = {
+    r"\\arg\\max": r"\\operatorname{argmax}",
+    r"\\arg\\min": r"\\operatorname{argmin}",
+    r"\\[Bb]ig[lr]?(?![a-z]) *": "",
+}
 
 
 def _converted(latex: str) -> str:
     from latex2mathml.converter import convert
 
     known = latex
-    for sign, spelled in SPELLED.items():
-        known = known.replace(sign, spelled)
+    for pattern, spelled in SPELLED.items():
+        known = re.sub(pattern, spelled, known)
     try:
         found: str = convert(known, display="block")
     except Exception as error:
@@ -178,7 +202,8 @@ def html(found: Sequence[Page]) -> str:
     parts = [f"<h1>{escape(title)}</h1>"]
     if several:
         items = "".join(
-            f"<li>{escape(name)}<ul>{''.join(_link(page) for page in inside)}</ul></li>" for name, inside in chapters(found)
+            f"<li>{escape(name)}<ul>{''.join(_link(page) for page in inside)}</ul></li>"
+            for name, inside in chapters(found)
         )
         parts += [f"<nav><h2>{word('contents', lang)}</h2><ul>{items}</ul></nav>"]
     for name, inside in chapters(found):
@@ -203,7 +228,10 @@ def _pre(*texts: str) -> str:
 
 def _html_page(page: Page) -> str:
     lang, entry = page.lang, page.entry
-    parts = [f'<h3 id="{anchor(page)}">{escape(page.title)}</h3><code>{escape(entry.id)}</code>', mathml(entry.statement)]
+    parts = [
+        f'<h3 id="{anchor(page)}">{escape(page.title)}</h3><code>{escape(entry.id)}</code>',
+        mathml(entry.statement),
+    ]
     facts = "".join(f"<tr><td>{word(key, lang)}</td><td>{escape(value)}</td></tr>" for key, value in page.facts)
     parts += [f'<table class="facts">{facts}</table>']
     parts += [f"<p>{escape(page.note)}</p>"] if page.note else []
@@ -217,9 +245,14 @@ def _html_page(page: Page) -> str:
             parts += [f'<div class="checked">{word("checked", lang)}: {escape(step.checked)}</div></li>']
         parts += ["</ol>"]
     parts += _html_identities(page.identities, lang) + _html_claims(page.claims, lang)
+    parts += [f"<h4>{word('moments', lang)}</h4>"] if page.moments else []
+    for moment in page.moments:
+        parts += [f'<p class="how">{escape(moment_sentence(moment))}</p>', _pre(moment.stated.expression)]
     if page.evidence:
         head = f"<tr><th></th><th>{word('computed', lang)}</th><th>{word('expected', lang)}</th></tr>"
-        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _evidence(page))
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _evidence(page)
+        )
         parts += [f"<h4>{word('evidence', lang)}</h4><table>{head}{rows}</table>"]
     return "\n".join(parts)
 

@@ -23,7 +23,9 @@ from gradproof.cli.output import emit_json
 @click.option("--bits", type=click.Choice(["8", "4"]), default=None, help="Store the weights as int8 or int4 first.")
 @click.option("--plot", metavar="FILE.png", default=None, help="Draw the attention weights of the first text.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def decode_command(run: str, texts: tuple[str, ...], bits: str | None, plot: str | None, as_json: bool, **how: Any) -> int:
+def decode_command(
+    run: str, texts: tuple[str, ...], bits: str | None, plot: str | None, as_json: bool, **how: Any
+) -> int:
     """What the model in the folder RUN makes of TEXT: its translation, or its continuation."""
     from gradproof.models.runs import PAIR_MODELS, load_run
 
@@ -41,7 +43,9 @@ def decode_command(run: str, texts: tuple[str, ...], bits: str | None, plot: str
         return 0
     for row in rows:
         for hypothesis in row["hypotheses"]:
-            unfinished = "" if hypothesis["finished"] or found.kind not in PAIR_MODELS else "  (no end within the limit)"
+            unfinished = (
+                "" if hypothesis["finished"] or found.kind not in PAIR_MODELS else "  (no end within the limit)"
+            )
             click.echo(f"{hypothesis['text']}\t{hypothesis['score']:.4f}{unfinished}")
     if error:
         click.echo(f"int{bits}: largest relative error of a weight {error['largest_relative_error']:.4f}", err=True)

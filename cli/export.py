@@ -17,7 +17,9 @@ SUFFIXES = {".tex": "latex", ".md": "markdown", ".html": "html", ".htm": "html",
 
 @click.command("export")
 @click.argument("identifiers", metavar="[ID …]", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="The whole catalogue as a book, with contents, index and audit.")
+@click.option(
+    "--all", "everything", is_flag=True, help="The whole catalogue as a book, with contents, index and audit."
+)
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the ending of the file's name.")
 @click.option("--steps/--no-steps", default=True, help="Every step of a derivation and how it was checked.")
 @click.option("--evidence/--no-evidence", default=True, help="Compute and show the numbers behind a verdict.")
@@ -53,7 +55,12 @@ def export_command(
 
 
 def document(
-    chosen: Sequence[Entry], kind: str, lang: str = "en", steps: bool = True, evidence: bool = True, notes: str | None = None
+    chosen: Sequence[Entry],
+    kind: str,
+    lang: str = "en",
+    steps: bool = True,
+    evidence: bool = True,
+    notes: str | None = None,
 ) -> str | bytes:
     """The document in the format `kind`."""
     if kind == "ipynb":

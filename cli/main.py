@@ -24,6 +24,7 @@ COMMANDS = {
     "expectation": ("statistics", "The expectation of an expression of random arrays."),
     "count": ("statistics", "Count parameters and operations."),
     "export": ("export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
+    "experiment": ("experiment", "Run an experiment: a table, a figure, a conclusion."),
     "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
     "train": ("train", "Train a model with generated code."),
     "decode": ("decode", "Translate or continue a text with a trained run."),

@@ -56,8 +56,12 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--clip", type=float, default=1.0, show_default=True, help="Largest gradient norm; 0: none."),
         click.option("--decay", type=float, default=0.01, show_default=True, help="Weight decay of adamw."),
         click.option("--accumulate", type=click.IntRange(min=1), default=1, help="Micro-batches a step."),
-        click.option("--every", type=click.IntRange(min=1), default=200, show_default=True, help="Steps between validations."),
-        click.option("--shards", type=click.IntRange(min=1), default=2, show_default=True, help="Threads a batch is split over."),
+        click.option(
+            "--every", type=click.IntRange(min=1), default=200, show_default=True, help="Steps between validations."
+        ),
+        click.option(
+            "--shards", type=click.IntRange(min=1), default=2, show_default=True, help="Threads a batch is split over."
+        ),
         click.option("--seed", type=int, default=0, show_default=True),
         click.option("--width", type=click.IntRange(min=1), default=128, show_default=True),
         click.option("--layers", type=click.IntRange(min=1), default=2, show_default=True),

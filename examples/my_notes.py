@@ -31,7 +31,9 @@ add(
         SHAPES,
         ("w",),
         claims=(
-            Claim(RIDGE, SHAPES, "w", "X.T @ (X @ w - y) + lam*w", "refuted", "as I had it on the slide: 1/n is missing"),
+            Claim(
+                RIDGE, SHAPES, "w", "X.T @ (X @ w - y) + lam*w", "refuted", "as I had it on the slide: 1/n is missing"
+            ),
             Claim(RIDGE, SHAPES, "w", "X.T @ (X @ w - y)/n + lam*w", "proved", "with the factor 1/n"),
         ),
         note="The slide had no 1/n in front of the first term.",

@@ -60,14 +60,14 @@ class Equations:
 
     def system(self) -> System:
         """All forward equations; those that only a derivative needs (a softmax beside its logarithm) among them."""
-        return build(self.text, self.shapes)
+        return _built(_Key(self))
 
     def contracted(self) -> tuple[str, dict[str, str]]:
         """Text and shapes of Σ (output · its cotangent), the scalar whose adjoint is the backward pass.
 
         The cotangent of output Y is called G_Y.
         """
-        arrays = build(self.text, self.shapes).arrays
+        arrays = self.system().arrays
         total = " + ".join(f"sum({name}*{cotangent(name)})" for name in self.outputs)
         shapes = {cotangent(name): ",".join(map(str, arrays[name].shape)) for name in self.outputs}
         return f"{self.text}; {total}", {**self.shapes, **shapes}
@@ -90,11 +90,15 @@ def derived(equations: Equations, checked: bool = False) -> System:
 
 
 class Block:
-    """The compiled code of a block; see the module's text. `code` is shared by all blocks of the same equations."""
+    """The generated code of a block, made when it is needed and shared by all blocks of the same equations."""
 
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
-        self.ahead = compile_forward(equations, (*equations.outputs, *equations.extra))
+
+    @property
+    def ahead(self) -> Compiled:
+        """The code of the forward pass alone."""
+        return compile_forward(self.equations, (*self.equations.outputs, *self.equations.extra))
 
     @property
     def differentiated(self) -> Differentiated:
@@ -144,6 +148,11 @@ class _Key:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.key == other.key
+
+
+@lru_cache(maxsize=500)
+def _built(key: _Key) -> System:
+    return build(key.equations.text, key.equations.shapes)
 
 
 @lru_cache(maxsize=500)

@@ -121,7 +121,7 @@ def worse_than_greedy() -> Array:
     """Transition tables of three steps: greedy's prefix (word 0, then word 0) leaves a beam of 2 after two steps.
 
     Step 1: 0 with 0.5, 1 with 0.4. Step 2: after 0 all five words share 0.2 each; after 1 two words have 0.45 each, so
-    both places of the beam go to them (0.18 against 0.1). Step 3: after 0–0 the next word is certain, after the others not.
+    both places of the beam go to them (0.18 against 0.1). Step 3: after 0–0 the next word is almost certain.
     """
     words = 5
     tables = np.full((3, words, words), 1 / words)

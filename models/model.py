@@ -56,6 +56,11 @@ class Model(ABC, Generic[BatchType]):
     def evaluation_steps(self) -> list[Step]:
         return self.steps(False)
 
+    def prepare(self) -> None:
+        """Derive and compile all blocks now, once, before threads ask for them."""
+        for step in (*self.training_steps, *self.evaluation_steps):
+            _ = step.block.differentiated
+
     @property
     def dtype(self) -> Any:
         return self.parameters.vector.dtype

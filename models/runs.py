@@ -109,7 +109,9 @@ def make_model(kind: str, config: dict[str, Any], seed: int = 0, dtype: Any = np
     return Transformer(TransformerConfig(kind=KINDS[kind], **config), seed=seed, dtype=dtype)
 
 
-def new_run(kind: str, data: DataSettings, config: dict[str, Any], settings: Settings, out: Path | None) -> tuple[Run, Trainer]:
+def new_run(
+    kind: str, data: DataSettings, config: dict[str, Any], settings: Settings, out: Path | None
+) -> tuple[Run, Trainer]:
     """Read the data, build vocabularies, model and trainer. `config` holds the model's sizes."""
     run, batches, validate = (_pair_run if kind in PAIR_MODELS else _text_run)(kind, data, config, settings)
     model_config = run.model.config.to_json()  # type: ignore[attr-defined]
@@ -183,7 +185,9 @@ def text_perplexity(model: Model[Any], ids: Sequence[int], data: DataSettings, m
 # ------------------------------------------------------------------------------------------------------------ decoding
 
 
-def translate(run: Run, sources: Sequence[str], beam: int = 1, n_best: int = 1, alpha: float = 1.0) -> list[list[Hypothesis]]:
+def translate(
+    run: Run, sources: Sequence[str], beam: int = 1, n_best: int = 1, alpha: float = 1.0
+) -> list[list[Hypothesis]]:
     """The hypotheses for each source, best first: greedy for a beam of 1."""
     if run.kind not in PAIR_MODELS:
         raise DataError(f"a {run.kind} model does not translate; it continues a text or fills in masked tokens")
@@ -234,7 +238,7 @@ def evaluate(run: Run, beam: int = 1, count: int | None = None) -> dict[str, flo
 
 
 def attention_weights(run: Run, source: str, tokens: Sequence[int]) -> tuple[Any, list[str], list[str]]:
-    """Attention of the decoder (its last layer) to the source while it writes `tokens`: (heads, T, S) and both texts."""
+    """Attention of the decoder's last layer to the source while it writes `tokens`, (heads, T, S), and both texts."""
     batch = next(iter(evaluation_batches(_one(run, source, tokens), 1)))
     from gradproof.models.wiring import run as evaluated
 
@@ -244,7 +248,7 @@ def attention_weights(run: Run, source: str, tokens: Sequence[int]) -> tuple[Any
         raise DataError("this model has no attention to the source")
     weights = values[names[-1]][0] if names[-1].endswith("A") else values[names[-1]].swapaxes(0, 1)
     shown = [*run.source.pieces(run.source.encode(source)), "<eos>"]
-    return weights, shown, [*run.target.pieces(tokens), "<eos>"]
+    return weights, shown, [*(run.target.symbols[token] for token in tokens), "<eos>"]  # type: ignore[attr-defined]
 
 
 def _one(run: Run, source: str, tokens: Sequence[int]) -> Examples:

@@ -152,6 +152,7 @@ class Trainer:
     @contextmanager
     def workers(self) -> Iterator[ThreadPoolExecutor]:
         """Threads for the shards; with several of them each keeps to one core."""
+        self.model.prepare()
         limit = 1 if self.settings.shards > 1 else None
         with threadpool_limits(limits=limit), ThreadPoolExecutor(self.settings.shards) as pool:
             yield pool

@@ -13,6 +13,7 @@ of several sizes, the smallest first, under a random cotangent; the derived grad
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import sys
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from gradproof.symbolic.calculus import bar
 from gradproof.symbolic.check import Verdict
-from gradproof.symbolic.checks import small_sizes
+from gradproof.symbolic.checks import at_least_one, small_sizes
 from gradproof.symbolic.counterexample import Counterexample, number
 from gradproof.symbolic.derive import Derivation, derive_system
 from gradproof.symbolic.errors import ExpressionError, GradproofError
@@ -39,7 +40,8 @@ from gradproof.symbolic.language import build
 from gradproof.symbolic.sampling import Draw, Pair, Precise, drawn, given
 from gradproof.symbolic.syntax import Declaration, Program, parse
 
-TOLERANCE = 1e-9  # relative to the largest entry
+TOLERANCE = 1e-9  # relative to the largest entry, in float64
+TOLERANCES = {4: 1e-4, 2: 1e-2}  # by bytes of a number, for code that works in float32 or float16
 POINTS = 8
 CACHES = ("cache", "ctx", "saved", "context", "stash")
 VALUES = ("out", "output", "value", "result", "y_pred", "pred")
@@ -103,7 +105,7 @@ def _points(derivation: Derivation, seed: int) -> Iterator[Draw]:
     """Points of growing sizes; the first hold simple numbers, no two of an array alike, so that no kink is met."""
     pair = Inputs(derivation.system, derivation.output, derivation.output)
     symbols = derivation.system.sizes
-    shapes = [size for array in derivation.system.arrays.values() for size in array.shape]
+    shapes = at_least_one(derivation.system)
     for k in range(POINTS):
         sizes = dict.fromkeys(symbols, k + 1) if k < 2 else small_sizes(derivation.system, seed + k)
         if any(int(shape.xreplace(sizes)) < 1 for shape in shapes):
@@ -126,7 +128,7 @@ class Inputs(Pair):
     """All inputs of a system, whether or not a side reads them."""
 
     @property
-    def inputs(self) -> tuple[str, ...]:  # type: ignore[override]
+    def inputs(self) -> tuple[str, ...]:
         return self.system.inputs
 
 
@@ -164,42 +166,49 @@ class Reference:
 
     def judged(self, written: Written) -> Verdict | float:
         """A refutation, or the largest relative error."""
-        sizes = {str(symbol): value for symbol, value in self.draw.sizes.items()}
-        given_arrays = {name: self.arrays[name] if name in self.arrays else sizes[name] for name in written.parameters}
-        before = {name: np.copy(value) for name, value in given_arrays.items()}
-        try:
-            value, gradients = written.run(given_arrays, self.derivation.wrt, self.upstream)
-            again = written.run(given_arrays, self.derivation.wrt, self.upstream)[1]
-        except GradproofError:
-            raise
-        except Exception as error:
-            raise GradproofError(f"{written.name} fails for {sizes or 'scalars'}: {_place(error)}") from None
-        if (found := self._differs("the value of forward", "value", value, self.value)) is not None:
+        value, gradients, changed = self._run(written)
+        if changed:
+            return Verdict("refuted", f"{written.name} changes its input {changed} in place")
+        if (found := self._differs("the value of forward", value, self.value)) is not None:
             return found
         worst = 0.0
+        again = self._run(written)[1]
         for name, right in self.gradients.items():
             if gradients.get(name) is None:
                 return Verdict("refuted", f"{written.name} returns no gradient by {name}")
-            if (found := self._differs(f"the gradient by {name}", name, gradients[name], right)) is not None:
+            if (found := self._differs(f"the gradient by {name}", gradients[name], right)) is not None:
                 return found
-            worst = max(worst, _error(np.asarray(gradients[name]), right))
             if not np.array_equal(np.asarray(gradients[name]), np.asarray(again[name])):
-                return Verdict(
-                    "refuted", f"{written.name} gives another gradient by {name} when it runs again at the same point"
-                )
-        for name, copy in before.items():
-            if not np.array_equal(copy, np.asarray(given_arrays[name])):
-                return Verdict("refuted", f"{written.name} changes its input {name} in place")
+                how = f"{written.name} gives another gradient by {name} when it runs again at the same point"
+                return Verdict("refuted", how)
+            worst = max(worst, _error(np.asarray(gradients[name]), right))
         return worst
 
-    def _differs(self, what: str, name: str, mine: Any, right: NDArray[np.float64]) -> Verdict | None:
+    def _run(self, written: Written) -> tuple[Any, dict[str, Any], str]:
+        """Value, gradients, and the name of an input that was changed, if one was."""
+        sizes = {str(symbol): value for symbol, value in self.draw.sizes.items()}
+        arrays = {
+            name: np.copy(self.arrays[name]) if name in self.arrays else sizes[name] for name in written.parameters
+        }
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                value, gradients = written.run(arrays, self.derivation.wrt, self.upstream)
+        except GradproofError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise GradproofError(f"{written.name} fails for {sizes or 'scalars'}: {_place(error)}") from None
+        changed = [n for n, array in arrays.items() if n in self.arrays and not np.array_equal(array, self.arrays[n])]
+        return value, gradients, changed[0] if changed else ""
+
+    def _differs(self, what: str, mine: Any, right: NDArray[np.float64]) -> Verdict | None:
+        tolerance = TOLERANCES.get(np.asarray(mine).dtype.itemsize, TOLERANCE)
         mine = np.asarray(mine, dtype=np.float64)
         if mine.shape != right.shape:
             note = "it is transposed" if mine.shape == right.shape[::-1] else ""
             how = f"{what} has the shape {right.shape}; your code returns the shape {mine.shape}"
             return Verdict("refuted", how, note=note)
         scale = max(float(np.max(np.abs(right), initial=0)), 1e-3)
-        apart = ~(np.abs(mine - right) <= TOLERANCE * scale)
+        apart = ~(np.abs(mine - right) <= tolerance * scale)
         if not apart.any():
             return None
         place = tuple(int(k) for k in np.argwhere(apart)[0])
@@ -209,7 +218,7 @@ class Reference:
         claimed, correct = float(mine[place]), float(right[place])
         sizes = {str(symbol): value for symbol, value in self.draw.sizes.items()}
         text = [number(mpmath.mpf(v), 9) if np.isfinite(v) else str(v) for v in (claimed, correct)]
-        example = Counterexample(sizes, inputs, what, place, claimed, correct, *text, "your code")
+        example = Counterexample(sizes, inputs, what, place, claimed, correct, text[0], text[1], "your code")
         entry = f" at {list(place)}" if place else ""
         note = _note(mine, right)
         return Verdict(
@@ -233,7 +242,9 @@ def _error(mine: NDArray[np.float64], right: NDArray[np.float64]) -> float:
 
 def _place(error: BaseException) -> str:
     """An error of the user's code with its line."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and "importlib" not in frame.filename]
+    last = (own or list(frames))[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
@@ -257,8 +268,9 @@ def read_file(path: Path) -> Written:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
         raise GradproofError(f"{path.name} cannot be run: {_place(error)}") from None
     finally:
         sys.modules.pop(spec.name, None)

@@ -55,7 +55,7 @@ def sigma_plus_eps() -> list[Evidence]:
         )
         for eps, least in ((0.1, 0.05), (1e-5, 5e-6))
     ]
-    # at v = 0 the limit of difference quotients is (u − mean u)/ε; σ is ‖t·c‖ there, not differentiable, but of order t²
+    # at v = 0 the difference quotients tend to (u − mean u)/ε: σ has a kink there, but what it changes is of order t²
     u, direction = np.array([1.0, 0.0, -2.0, 0.5]), np.array([0.3, -1.0, 0.2, 0.8])
     t = 1e-9
     slope = float(u @ (run(other, 5 + t * direction) - run(other, np.full(4, 5.0)))) / t
@@ -96,7 +96,7 @@ def pre_vs_post() -> list[Evidence]:
 
 @lru_cache
 def gradient_norms(order: str, depth: int, width: int = 16, length: int = 8, seeds: int = 4) -> tuple[float, float]:
-    """‖∂L/∂W_2‖ in the first and the last block of a stack, for a random linear loss of the output: the mean over seeds."""
+    """‖∂L/∂W_2‖ in the first and the last block of a stack for a random linear loss: the mean over seeds."""
     return tuple(np.mean([_one_stack(order, depth, width, length, seed) for seed in range(seeds)], axis=0))  # type: ignore[return-value]
 
 

@@ -257,7 +257,10 @@ def lower_where(low: Lowering, expr: where, ranges: Ranges, wanted: Sequence[Ind
     from gradproof.numeric.product import may_be_undefined
 
     condition, *branches = expr.args
-    parts = [lower_condition(low, condition, ranges, wanted), *(low.lower(x, ranges, wanted) for x in branches)]
+    chosen = lower_condition(low, condition, ranges, wanted)
+    if chosen.node.op == "scalar":
+        return low.lower(branches[0] if chosen.node.data[0] != 0 else branches[1], ranges, wanted)
+    parts = [chosen, *(low.lower(x, ranges, wanted) for x in branches)]
     risky = any(may_be_undefined(low, branch) for branch in expr.args[1:])
     return low.elementwise(("where", risky), lambda nodes: low.graph.where(nodes, risky), parts, wanted)
 
@@ -285,6 +288,10 @@ def lower_compare(low: Lowering, expr: Compare, ranges: Ranges, wanted: Sequence
         size = (hi - lo).expand()
         return Part(low.graph.make("eye", (), (), (size, size), "b"), (left, right))
     parts = [low.lower(side, ranges, wanted) for side in (left, right)]
+    if all(part.node.op == "scalar" for part in parts):
+        decided = compare(expr.op, *(part.node.data[0] for part in parts))
+        if not isinstance(decided, Compare):
+            return Part(low.graph.scalar(decided))
     return low.elementwise(("compare", expr.op), lambda nodes: low.graph.compare(expr.op, *nodes), parts, wanted)
 
 

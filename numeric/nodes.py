@@ -189,7 +189,7 @@ class Graph:
         return self.floating(node) if node.kind == "b" else node
 
     def floating(self, node: Node) -> Node:
-        return node if node.kind == "f" or not node.rank else self.make("float", [node], (), node.shape)
+        return node if node.kind == "f" or node.op == "scalar" else self.make("float", [node], (), node.shape)
 
     # -------------------------------------------------------------------------------------------------------- views
 

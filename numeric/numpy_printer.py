@@ -148,7 +148,13 @@ class NumpyPrinter(StatementPrinter):
         (arg,) = node.args
         if arg.op == "eye" and arg not in self.names:
             return self.form("eye_float", self.number(arg.shape[0]), dtype=self.typed()), POSTFIX
-        return self.form("float", self.expression(arg, POSTFIX), dtype=self.dtype or "float"), POSTFIX
+        return self.cast(arg), POSTFIX
+
+    def cast(self, node: Node) -> str:
+        """Booleans or whole numbers as floats."""
+        if not node.rank:
+            return f"float({self.expression(node)})"
+        return self.form("float", self.expression(node, POSTFIX), dtype=self.dtype or "float")
 
     def print_call(self, node: Node) -> tuple[str, int]:
         return self.called(node.data[0], node.args), POSTFIX
@@ -177,7 +183,10 @@ class NumpyPrinter(StatementPrinter):
     def sum_of(self, args: Sequence[Node]) -> str:
         terms = [self.term(arg) for arg in sorted(args, key=lambda arg: (-extent(arg), arg.op == "scalar"))]
         terms = [t for t in terms if not t[0]] + [t for t in terms if t[0]]
-        text = ("-" if terms[0][0] else "") + terms[0][1]
+        if terms[0][0]:  # all are subtracted
+            first = max(args, key=lambda arg: (extent(arg), arg.op != "scalar"))
+            terms = [(False, self.expression(first, MUL)), *(self.term(arg) for arg in args if arg is not first)]
+        text = terms[0][1]
         return text + "".join(f" {'-' if negative else '+'} {part}" for negative, part in terms[1:])
 
     def term(self, node: Node) -> tuple[bool, str]:
@@ -190,21 +199,31 @@ class NumpyPrinter(StatementPrinter):
         return False, self.expression(node, MUL)
 
     def print_mul(self, node: Node) -> tuple[str, int]:
-        negative, text = self.quotient(node.args)
+        negative, text = self.quotient(node.args, alone=True)
         if not negative:
             return text, MUL
         simple = len([arg for arg in node.args if arg.op != "scalar"]) == 1 and " " not in text
         return (f"-{text}", UNARY) if simple else (f"-({text})" if "@" in text else f"-{text}", UNARY)
 
-    def quotient(self, args: Sequence[Node]) -> tuple[bool, str]:
-        """A product as scalar numerator / scalar denominator * arrays / arrays; the sign apart."""
+    def quotient(self, args: Sequence[Node], alone: bool = False) -> tuple[bool, str]:
+        """A product as scalar numerator / scalar denominator * arrays / arrays; the sign apart.
+
+        `alone` says that a sign would stand before it, which NumPy refuses for booleans.
+        """
         args = [part for arg in args for part in self.factors(arg)]
         value = Mul(*(arg.data[0] for arg in args if arg.op == "scalar" and arg not in self.names))
         negative = value.could_extract_minus_sign()
         top, bottom = self.fraction(-value if negative else value)
         above = [arg for arg in args if arg.op != "scalar" or arg in self.names]
         below = [arg for arg in above if self.is_inverse(arg)]
-        above = [arg for arg in above if arg not in below]
+        above = sorted(
+            (arg for arg in above if arg not in below),
+            key=lambda arg: (extent(arg), arg.kind == "b", arg.op == "add" and arg not in self.names),
+        )
+        if alone and negative and not top and above and above[0].kind == "b":
+            rest = [self.expression(arg, UNARY) for arg in above[1:]]
+            text = " * ".join([self.cast(above[0]), *rest])
+            return negative, self.divided(text, [*bottom, *(self.inverse(arg) for arg in below)])
         if bottom and not top and above and not below:  # x / 2
             return negative, self.divided(self.times([], above), bottom)
         if bottom and top and above:  # 2 / n * x
@@ -218,7 +237,6 @@ class NumpyPrinter(StatementPrinter):
         return [part for arg in node.args for part in self.factors(arg)]
 
     def times(self, numbers: Sequence[str], arrays: Sequence[Node]) -> str:
-        arrays = sorted(arrays, key=lambda arg: (extent(arg), arg.op == "add" and arg not in self.names))
         first = [self.expression(arg, UNARY if numbers or k else MUL) for k, arg in enumerate(arrays)]
         return " * ".join([*numbers, *first])
 

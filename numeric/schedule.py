@@ -18,6 +18,7 @@ from gradproof.numeric.statements import Fill, Lines, Loop, Statement, Store, Ta
 from gradproof.symbolic.expr import Index
 from gradproof.symbolic.system import Equation
 
+LEAVES = ("array", "scalar")
 WIDTH = 96  # of a line, without the function's indentation
 Entry = tuple[Symbol, Node | Lines | None]
 
@@ -37,10 +38,12 @@ class Schedule:
         self.names = printer.names
         self.returned = frozenset(returned)
         self.taken = {*taken, *self.returned, *(s.name for s in walk(statements) if not isinstance(s, Loop))}
-        self.roots = {s.node: s.name for s in reversed(list(walk(statements))) if isinstance(s, Store) and not s.places}
+        stores = [s for s in walk(statements) if isinstance(s, Store) and not s.places and s.node.op not in LEAVES]
+        self.roots = {store.node: store.name for store in reversed(stores)}
         self.readers: dict[Node, set[Node]] = defaultdict(set)
         self.uses = self._count()
         self.done: set[Node] = set()
+        self.inlined: set[Node] = set()
         self.entries: list[Entry] = []
         for statement in statements:
             self._emit(statement)
@@ -93,6 +96,7 @@ class Schedule:
         elif statement.places:
             self._need(statement.node, self.entries)
             subscript = self.printer.subscript(statement.places, statement.shape)
+            self._note_inlined(statement.node)
             self._append(Target(statement.name + subscript, self._comment(statement)), statement.node)
         else:
             self._root(statement, self.entries)
@@ -104,13 +108,23 @@ class Schedule:
             self._prepare(statement.node, statement.name, into)
             self.done.add(statement.node)
             into.append(self._entry(statement.name, statement.node, self._comment(statement)))
-            if statement.node.op != "array":
+            if statement.node.op not in LEAVES:
                 self.names[statement.node] = statement.name
         else:
             into.append((Target(statement.name, self._comment(statement)), statement.node))
 
     def _entry(self, name: str, node: Node, comment: str = "") -> Entry:
+        self._note_inlined(node)
         return Target(name, comment), Lines(name, node)
+
+    def _note_inlined(self, node: Node) -> None:
+        """A node that an earlier line holds without a name must not get one further down."""
+        stack = list(node.args)
+        while stack:
+            part = stack.pop()
+            if part not in self.names and part not in self.inlined:
+                self.inlined.add(part)
+                stack.extend(part.args)
 
     def _append(self, target: Target, value: Node | Lines) -> None:
         self.entries.append((target, value))
@@ -148,7 +162,7 @@ class Schedule:
     def _deserves_name(self, node: Node, inside_sum: bool) -> bool:
         if node.op in STATEMENTS and not (node.op == "place" and self.printer.paddable(node)):
             return not (inside_sum and self.uses[node] == 1)
-        if node in self.roots and node.op not in ("array", "scalar"):
+        if node in self.roots and node.op not in LEAVES:
             return True  # an equation further down names it
         if node.op == "view" and self._kept(node.args[0]) is node:
             return self.uses[node.args[0]] > 1
@@ -186,6 +200,8 @@ class Schedule:
             if part in self.names:
                 continue
             stack.extend(part.args)
+            if part in self.inlined:
+                continue
             length = len(self.printer.expression(part))
             if length > 20 and part.op not in ("scalar", "array"):
                 found.append((cheap(part), abs(length - total / 2), length, part))
@@ -205,6 +221,7 @@ class Schedule:
             if isinstance(statement, Store) and statement.places:
                 target = statement.name + self.printer.subscript(statement.places, statement.shape)
                 self._prepare(statement.node, target, entries)
+                self._note_inlined(statement.node)
                 body += [_as_store(entry) for entry in entries]
                 body.append(statement)
             elif isinstance(statement, Store):

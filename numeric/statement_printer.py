@@ -148,7 +148,7 @@ class StatementPrinter(NumberPrinter):
 
     def full(self, node: Node) -> str:
         """An array of its own that holds one value along some axes."""
-        text = self.expression(node.args[0])
+        text = self.expression(node.args[0], self.repeated_level)
         if node.args[0].op != "scalar":
             return self.form("full", text, shape=self.shape(node.shape))
         if node.shape in self.like:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from gradproof.numeric.arguments import ArgumentError, Arguments
 from gradproof.numeric.nodes import Node
@@ -61,6 +61,7 @@ class TorchPrinter(NumpyPrinter):
     functions: Mapping[str, str] = TORCH_FUNCTIONS
     helpers: Mapping[str, str] = {}
     imports: Mapping[str, str] = {"math.": "import math", "torch.": "import torch"}
+    repeated_level = POSTFIX
     axis_word, keep_word = "dim", "keepdim"
     decorator = "@torch.no_grad()"
 
@@ -73,6 +74,9 @@ class TorchPrinter(NumpyPrinter):
     def placed(self) -> str:
         return f", device={self.dtype.removesuffix('.dtype')}.device" if self.dtype else ""
 
+    def shape(self, sizes: Sequence[Expr]) -> str:
+        return f"({self.number(sizes[0])},)" if len(sizes) == 1 else super().shape(sizes)
+
     def print_dot(self, node: Node) -> tuple[str, int]:
         return self.form("dot", *(self.expression(arg, UNARY) for arg in node.args)), POSTFIX
 
@@ -82,10 +86,13 @@ class TorchPrinter(NumpyPrinter):
             texts[1] = f"torch.full_like({self.expression(condition)}, {texts[1]}, dtype={self.dtype})"
         return self.form("where", *texts)
 
+    def cast(self, node: Node) -> str:
+        return self.form("float", self.expression(node, POSTFIX), dtype=self.dtype or "torch.float64")
+
     def term(self, node: Node) -> tuple[bool, str]:
         """torch does not subtract booleans."""
         negative, text = super().term(node)
-        if negative and node.op == "mul" and node.args[-1].kind == "b" and node not in self.names:
+        if negative and node.op == "mul" and all(arg.op == "scalar" or arg.kind == "b" for arg in node.args):
             text = f"({text}).to({self.dtype or 'torch.float64'})"
         return negative, text
 

@@ -1,4 +1,4 @@
-"""Verify the catalogue: for each entry run what its kind demands, and say what was compared and how far apart it was."""
+"""Verify the catalogue: for each entry run what its kind demands, and say what was compared and how far apart."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Work:
 
 
 def oracle_of(entry: Entry, derivation: Derivation) -> Oracle | None:
-    """The hand-written torch forward of an entry; None where there is none: the expression itself is read by torch then."""
+    """The hand-written torch forward of an entry; None where there is none (torch then reads the expression itself)."""
     if importlib.util.find_spec("torch") is None:
         return None
     written = find(entry.id)

@@ -110,9 +110,9 @@ class Builder:
             letter.lower, letter.upper = S.Zero if nonnegative(-first) else first, last + 1
             break
         if not letter.known:  # an index of delta(i, j) alone runs as far as the other
-            other = next((self.ranges[b] for a, b in self.equal_letters if a == letter.index and b in self.ranges), None)
-            if other is not None:
-                _, letter.lower, letter.upper = other
+            others = [b for a, b in self.equal_letters if a == letter.index and b in self.ranges]
+            if others:
+                _, letter.lower, letter.upper = self.ranges[others[0]]
         if not letter.known:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
         axis = letter.axis
@@ -159,7 +159,7 @@ class Builder:
     ) -> Value:
         """Add the equation `name = value` and return the array as a value.
 
-        Inside sum[t](…) the value may read t: the array then gets a leading axis for it, and the entry at t is returned.
+        Inside sum[t](…) the value may read t: the array then has an axis for it, and its entry at t is returned.
         """
         outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
         outs = out_letters(len(outer) + value.rank)
@@ -184,7 +184,8 @@ class Builder:
         found = next((e for frame in self.frames for e in frame.values() if e.index == letter and e.known), None)
         if found is None or letters(found.lower) | letters(found.upper):
             shown = str(letter).split("~")[0]
-            raise ShapeMismatch(f"this needs the range of {shown} here; give it as {shown}=0:n, or name the value: S[{shown}] = …")
+            hint = f"give it as {shown}=0:n, or name the value: S[{shown}] = …"
+            raise ShapeMismatch(f"this needs the range of {shown} here; {hint}")
         return found.axis
 
     def array_value(self, name: str) -> Value:

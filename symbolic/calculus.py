@@ -177,7 +177,7 @@ def solve_deltas(
 def _guarded(
     letter: Index, solution: Expr, axes: Sequence[Axis], outer: Sequence[Axis]
 ) -> tuple[list[Expr], list[Axis]]:
-    """The conditions that keep a solution inside the letter's range, where they are not known to hold; the other axes."""
+    """The conditions that keep a solution inside the letter's range, where that is not known; the other axes."""
     _, lo, hi = next(axis for axis in axes if axis[0] == letter)
     rest = [axis for axis in axes if axis[0] != letter]
     known = [*outer, *rest]

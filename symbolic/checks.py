@@ -32,8 +32,7 @@ def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     """Small sizes under which every axis of every array has at least one entry."""
     rng = random.Random(seed)
     symbols = system.sizes
-    shapes = [size for array in system.arrays.values() for size in array.shape]
-    shapes += _fixed_places(system)
+    shapes = at_least_one(system)
     highest = max((array.rank for array in system.arrays.values()), default=0)
     for attempt in range(400):
         bottom, top = 2 if attempt < 100 else 1, (2 if highest > 3 else 3) if attempt < 40 else 6
@@ -47,8 +46,13 @@ def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     raise GradproofError("no small sizes fit the declared shapes; is a size such as n-m+1 ever positive?")
 
 
+def at_least_one(system: System) -> list[Expr]:
+    """What must be at least 1 for every axis to have an entry, and to reach to the fixed indices that are read."""
+    return [*(size for array in system.arrays.values() for size in array.shape), *_fixed_places(system)]
+
+
 def _fixed_places(system: System) -> Iterator[Expr]:
-    """What must be at least 1 where an axis of unknown size is read at a fixed index, as in A[1, 1]: it must reach so far."""
+    """What must be at least 1 so that axes of unknown size reach to the fixed indices that are read, as in A[1, 1]."""
     for access in {access for equation in system.equations for access in accesses(equation.body)}:
         array = system.arrays[access.name]
         for axis, index in enumerate(access.indices):
@@ -72,7 +76,8 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
         for attempt in range(TRIES):
             sizes = small_sizes(old, seed + attempt)
             try:
-                difference = _difference(old, new, names, sizes, field(seed + attempt, attempt >= TRIES // 2), seed + attempt)
+                numbers = field(seed + attempt, attempt >= TRIES // 2)
+                difference = _difference(old, new, names, sizes, numbers, seed + attempt)
             except Undefined:
                 continue
             except NotAlgebraic:
@@ -189,7 +194,8 @@ class AdjointCheck:
                 return f"{AGREES} ({said(base.sizes)})"
             raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
         if singular is not None:
-            raise GradproofError(f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse")
+            message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
+            raise GradproofError(message)
         raise StepError(f"no random point could be evaluated for the adjoint of {name}")
 
 

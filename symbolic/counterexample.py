@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import mpmath
 
 from gradproof.symbolic.evaluate import Undefined
-from gradproof.symbolic.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, sides
-from gradproof.symbolic.system import System
+from gradproof.symbolic.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, growing, sides
 
 LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
 VISIBLE = mpmath.mpf(10) ** -6
-MAX_SIZES = 60  # combinations of sizes that are tried
 MAX_EVALUATIONS = 600
 KINDS = ("small", "positive", *["wide", "wide positive"] * 3)  # points that are tried at each size
 STEP = Fraction(1, 10**18)
@@ -59,23 +56,13 @@ def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:
     """A small counterexample, given one point at which the two sides differ; `name` is what the result is called."""
     for valued in (True, False):  # rather where both sides have a value
         search = Search(pair, valued)
-        for sizes in _growing(pair.system, start.sizes):
+        for sizes in growing(pair.system, start.sizes):
             first = search.first(sizes)
             if first is not None:
                 return shown(pair, search.shrunk(first), name)
         if search.fails(start):
             return shown(pair, search.shrunk(start), name)
     return shown(pair, start, name)
-
-
-def _growing(system: System, limit: Sizes) -> Iterator[Sizes]:
-    """Sizes up to the given ones, smallest first, under which every axis has an entry."""
-    shapes = [size for array in system.arrays.values() for size in array.shape]
-    combinations = product(*(range(1, value + 1) for value in limit.values()))
-    for combination in sorted(combinations, key=lambda c: (sum(c), max(c, default=0)))[:MAX_SIZES]:
-        sizes = dict(zip(limit, combination, strict=True))
-        if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
-            yield sizes
 
 
 class Search:

@@ -30,6 +30,7 @@ from gradproof.symbolic.fold import (
     rewrite,
 )
 from gradproof.symbolic.language import build
+from gradproof.symbolic.properties import convention
 from gradproof.symbolic.rules import reason
 from gradproof.symbolic.symmetry import inferred
 from gradproof.symbolic.syntax import Declaration, Program, parse
@@ -125,10 +126,16 @@ class Derivation:
         """Definitions and results as one `aligned` block."""
         return latex.system_latex([*self.definitions, *self.results], self.system, form or self.form, self.letters)
 
+    def conventions(self, lang: str = "en") -> list[str]:
+        """How the derivative by each variable with declared properties is meant."""
+        return [words for name in self.wrt if (words := convention(self.forward.arrays[name], lang))]
+
     @property
     def value(self) -> str:
         """The expression's value in matrix form."""
-        (equation, *_) = self.forward.defined[self.output]
+        equation = self.forward.defined[self.output][0]
+        if equation.shown is None:
+            equation = without_helpers(self.forward, equation)
         return text.equation_text(equation, self.forward, "matrix")
 
     def __str__(self) -> str:

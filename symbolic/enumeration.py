@@ -170,6 +170,7 @@ class Trial(Point):
         return super().free_entry(name, index)
 
     def value(self, expr: Expr, letters: Letters) -> Value:
+        self.sums.clear()  # what a sum was for one outcome it is not for the next
         if isinstance(expr, Symbol) and expr not in self.sizes and expr not in letters:
             if expr not in self.symbols:
                 self.symbols[expr] = self.symbol(expr)

@@ -11,7 +11,7 @@ Three moves, each a function from system to system:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
@@ -199,7 +199,7 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
     >>> from gradproof.symbolic.expr import Size
     >>> i, n = Index("i"), Size("n")
     >>> normalise(sum_(3 * Access("c") * Access("x", i) + Access("c"), [(i, 0, n)]), [])
-    (n + 3*sum[b1=0:n](x[b1]))*c
+    c*sum[b1=0:n](3*x[b1] + 1)
     """
     facts = facts if isinstance(facts, Facts) else NOTHING
     if isinstance(expr, Access):

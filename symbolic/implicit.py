@@ -3,7 +3,7 @@
 The body of such an array's equation is a node `Implicit(kind, matrix, size, *indices)` that reads the whole matrix A:
 
     inv      B[…, i, j]   where   Σ_k A[…, i, k] B[…, k, j] − δ(i, j) = 0
-    det      d[…]         where   d = Σ_k A[…, r, k] C[…, r, k] for every row r, C the cofactors, which do not read row r
+    det      d[…]         where   d = Σ_k A[…, r, k] C[…, r, k] for every row r; the cofactors C[…, r, ·] do not read it
     logdet   l[…]         log|d|
 
 Its derivative comes from that equation (`held`). How the node is computed, on the last two axes of A:
@@ -14,7 +14,8 @@ Its derivative comes from that equation (`held`). How the node is computed, on t
     Σ_k B[i, k] Y[k, j], B an inverse that is read nowhere else:   np.linalg.solve(A, Y);  Σ_k Y[i, k] B[k, j] likewise
     with Aᵀ. `solve(A, Y)` is inv(A) @ Y here.
 
-The derivative of det is d A⁻ᵀ, for invertible A. Every equation of a `det` or `logdet` has one of the `inv` of the same matrix beside it, for its derivative.
+The derivative of det is d A⁻ᵀ, for invertible A. Every equation of a `det` or `logdet` has one of the `inv` of the same
+matrix beside it, for its derivative.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ def held(node: Implicit, scope: frozenset[Index]) -> tuple[Expr, Expr, Axis]:
 
     The change of the value is  Σ_r weight · d(expression), where d changes A only.
 
-    inv     R = A B − I stays 0:  A dB + dA B = 0, and A⁻¹ is B itself:  dB[i,j] = −Σ_r B[i,r] d(Σ_k A[r,k] B[k,j] − δ(r,j))
-    det     is linear in each row, with the cofactors C[r,k] = d B[k,r] as slopes:  dd = Σ_r d · d(Σ_k A[r,k] B[k,r])
+    inv     R = A B − I stays 0:  A dB + dA B = 0, and A⁻¹ is B itself:
+            dB[i,j] = −Σ_r B[i,r] d(Σ_k A[r,k] B[k,j] − δ(r,j))
+    det     is linear in each row, with the cofactors C[r,k] = d B[k,r] as slopes:
+            dd = Σ_r d · d(Σ_k A[r,k] B[k,r])
     logdet  dl = dd / d
 
     >>> from gradproof.symbolic.expr import Size
@@ -60,7 +63,9 @@ def held(node: Implicit, scope: frozenset[Index]) -> tuple[Expr, Expr, Axis]:
 
 
 def named(system: System, expr: Expr, matrix: str = "") -> Expr:
-    """An expression with the names of the arrays that hold its inverses and determinants; `?` is the inverse of `matrix`.
+    """An expression with its inverses and determinants as entries of the arrays that hold them.
+
+    `?` is the inverse of `matrix`.
 
     Raises GradproofError where no equation of the system defines one.
     """

@@ -73,7 +73,8 @@ class Normal:
         budget: int = 2500,
         seconds: float = 1.0,
     ) -> None:
-        self.system, self.keep, self.facts, self.generic = system, frozenset(keep), facts or {}, generic
+        self.system, self.keep, self.generic = system, frozenset(keep), generic
+        self.facts: Facts = {} if facts is None else facts
         self.budget, self.deadline = budget, monotonic() + seconds
         self.memo: dict[object, Poly] = {}
         self.conditions = Conditions(self)

@@ -188,7 +188,7 @@ class Sums:
         free = [axis for axis in axes if axis[0] not in letters(wanted)]
         inside = {base: power for base, power in factors.items() if letters(base) & {axis[0] for axis in free}}
         for part, own in connected(inside, free):
-            if len(own) == len(wanted.axes) and part and self.closed(part, own, scope) == (wanted, 1):
+            if len(own) == len(wanted.axes) and part and self.closed(part, own, scope) == (wanted, Fraction(1)):
                 rest = {base: power for base, power in factors.items() if base not in part}
                 return rest, [axis for axis in axes if axis not in own]
         return None

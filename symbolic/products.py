@@ -107,7 +107,7 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
             folded = folded.extended([array], [equation], [*folded.outputs, array.name])
             gradients[pair] = Gradient(pair, equation, folded)
     gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
-    return replace(first, system=folded, gradients=gradients, steps=tuple(log.steps))
+    return replace(first, forward=system, system=folded, gradients=gradients, steps=tuple(log.steps))
 
 
 def grad(name: str) -> str:

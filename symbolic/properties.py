@@ -117,8 +117,9 @@ VALUES: dict[frozenset[str], Callable[[Point, Array, Index], Any]] = {
 
 CONVENTION = {
     "en": "{name} is {what}; the derivative is that of the formula with all entries of {name} free:"
-    " dL = Σ {name}_bar · d{name} for every change d{name} that keeps {name} {what}",
-    "zh": "{name} 具有性质 {what}；这里的导数把 {name} 的所有元素视为独立变量：对任何保持该性质的 d{name}，dL = Σ {name}_bar · d{name}",
+    " dL = Σ {bar} · d{name} for every change d{name} that keeps {name} {what}",
+    "zh": "{name} 具有性质 {what}；这里的导数把 {name} 的所有元素视为独立变量："
+    "对任何保持该性质的 d{name}，dL = Σ {bar} · d{name}",
 }
 
 
@@ -127,7 +128,10 @@ def convention(array: Array, lang: str = "en") -> str:
 
     >>> from gradproof.symbolic.system import Array
     >>> convention(Array("S", properties=frozenset({"symmetric"})))
-    'S is symmetric; the derivative is that of the formula with all entries of S free: dL = Σ S_bar · dS for every ...'
+    'S is symmetric; the derivative is that of the formula with all entries of S free: dL = Σ S̄ · dS for every ...'
     """
+    from gradproof.symbolic.text import plain_name
+
     known = sorted(array.properties & PROPERTIES["all"])
-    return CONVENTION[lang].format(name=array.name, what=" and ".join(known)) if known else ""
+    name, bar = (plain_name(word)[0] for word in (array.name, f"{array.name}_bar"))
+    return CONVENTION[lang].format(name=name, bar=bar, what=" and ".join(known)) if known else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Expr, Integer, Mul, S
+from sympy import Add, Expr, Integer, Mul
 
 from gradproof.symbolic.expr import Access, Axis, Compare, Reduce, delta, letters, nonnegative
 
@@ -14,7 +14,7 @@ def split_digits(factor: Expr, known: Sequence[Axis]) -> list[Expr]:
 
     >>> from gradproof.symbolic.expr import Index, Size
     >>> i, j, k, l, p = *map(Index, "ijkl"), Size("p")
-    >>> split_digits(delta(i * p + k, j * p + l), [(k, S.Zero, p), (l, S.Zero, p)])
+    >>> split_digits(delta(i * p + k, j * p + l), [(k, Integer(0), p), (l, Integer(0), p)])
     [[i == j], [k == l]]
     """
     if not isinstance(factor, Compare) or factor.op != "==" or factor.has(Access, Reduce):

@@ -7,7 +7,7 @@ and numbers of very different sizes. Numbers are drawn as free fractions; declar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ import mpmath
 from sympy import Expr, Rational, Symbol
 
 from gradproof.symbolic.assumptions import PROPERTIES, Impose
-from gradproof.symbolic.checks import small_sizes
+from gradproof.symbolic.checks import at_least_one, small_sizes
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.evaluate import PRIME, HighPrecision, Modular, NotAlgebraic, Point, Undefined
 from gradproof.symbolic.expr import Reduce, names
@@ -28,6 +28,7 @@ Place = tuple[int, ...]
 Entries = dict[Place, Any]
 Sizes = Mapping[Symbol, int]
 TOLERANCE = mpmath.mpf(10) ** -18
+MAX_SIZES = 60  # combinations of sizes that are tried
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,16 @@ class Draw:
             return {place: value + step * rng.randrange(300, 1000) / 1000 for place, value in entries.items()}
 
         return replace(self, free={name: shift(entries) for name, entries in self.free.items()})
+
+
+def growing(system: System, limit: Sizes, smallest: int = 1) -> Iterator[Sizes]:
+    """Sizes up to the given ones, smallest first, under which every axis has an entry."""
+    shapes = at_least_one(system)
+    combinations = product(*(range(smallest, value + 1) for value in limit.values()))
+    for combination in sorted(combinations, key=lambda c: (sum(c), max(c, default=0)))[:MAX_SIZES]:
+        sizes = dict(zip(limit, combination, strict=True))
+        if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
+            yield sizes
 
 
 class Precise(HighPrecision):
@@ -154,8 +165,8 @@ class Sides:
         return claim is None or abs(right - claim) > tolerance * self.scale
 
 
-def sides(pair: Pair, draw: Draw) -> Sides:
-    """Both sides at a point."""
+def entries(pair: Pair, draw: Draw) -> Iterator[tuple[Place, Any, Any]]:
+    """Place, right value and claimed value, entry by entry; None for a value that does not exist."""
     point = Point(pair.system, draw.sizes, Precise(draw.digits), given=given(pair, draw))
 
     def entry(name: str, place: Place) -> Any:
@@ -166,8 +177,14 @@ def sides(pair: Pair, draw: Draw) -> Sides:
             return None
         return value if mpmath.isfinite(value) else None
 
-    places = point.indices(pair.right)
-    return Sides({p: entry(pair.right, p) for p in places}, {p: entry(pair.claim, p) for p in places})
+    for place in point.indices(pair.right):
+        yield place, entry(pair.right, place), entry(pair.claim, place)
+
+
+def sides(pair: Pair, draw: Draw) -> Sides:
+    """Both sides at a point."""
+    found = list(entries(pair, draw))
+    return Sides({place: right for place, right, _ in found}, {place: claim for place, _, claim in found})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import mpmath
 import numpy as np
+
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.evaluate import HighPrecision, Point
 from gradproof.symbolic.language import build

@@ -1,4 +1,4 @@
-"""The catalogue: every identifier is there, every verdict is reached by computation, the printed forms are the documents'."""
+"""The catalogue: every identifier is there, every verdict is computed, what is printed is what the documents print."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,28 @@ from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
 from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import derive
 
-IDENTIFIERS = ["rnn.cell", "rnn.loss_chain", "rnn.step_jacobian", "rnn.jacobian_product", "rnn.bptt", "rnn.singular_bound", "rnn.explosion", "grad.clip_norm", "seq2seq.chain_rule", "seq2seq.encoder", "seq2seq.decoder", "seq2seq.output", "seq2seq.loss", "decode.argmax", "attention.score_dot", "attention.score_scaled", "attention.score_additive", "attention.score_variants", "attention.weights", "attention.context", "attention.readout", "variance.dot_product", "variance.scaled_dot_product", "variance.softmax_saturation", "softmax.saturated_loss", "attention.qkv", "attention.scores", "attention.row_softmax", "attention.output", "attention.full", "attention.shapes", "attention.flops", "attention.bottleneck", "attention.block_backward", "attention.masked_backward", "attention.causal_mask", "attention.permutation", "attention.bilinear", "attention.cross", "attention.neighbourhood", "mha.head", "mha.output", "mha.parameters", "mha.flops", "embedding.lookup", "embedding.position_sum", "position.sinusoidal", "position.unique", "position.shift", "position.frequencies", "rope.rotation", "rope.relative", "ffn.relu", "ffn.backward", "ffn.parameters", "ffn.share", "ffn.swiglu", "residual.gradient", "residual.identity_path", "layernorm.forward", "layernorm.sigma_plus_eps", "layernorm.backward", "layernorm.moments", "layernorm.differentials", "layernorm.axes", "block.post_ln", "block.pre_ln", "block.pre_vs_post", "output.tied", "output.projection", "architecture.table"]
+TOPICS = {
+    "rnn": "cell loss_chain step_jacobian jacobian_product bptt singular_bound explosion",
+    "grad": "clip_norm",
+    "seq2seq": "chain_rule encoder decoder output loss",
+    "decode": "argmax",
+    "attention": "score_dot score_scaled score_additive score_variants weights context readout qkv scores row_softmax"
+    " output full shapes flops bottleneck block_backward masked_backward causal_mask permutation bilinear"
+    " cross neighbourhood",
+    "variance": "dot_product scaled_dot_product softmax_saturation",
+    "softmax": "saturated_loss",
+    "mha": "head output parameters flops",
+    "embedding": "lookup position_sum",
+    "position": "sinusoidal unique shift frequencies",
+    "rope": "rotation relative",
+    "ffn": "relu backward parameters share swiglu",
+    "residual": "gradient identity_path",
+    "layernorm": "forward sigma_plus_eps backward moments differentials axes",
+    "block": "post_ln pre_ln pre_vs_post",
+    "output": "tied projection",
+    "architecture": "table",
+}
+IDENTIFIERS = [f"{topic}.{name}" for topic, names in TOPICS.items() for name in names.split()]
 
 # what the chapter prints, section by section
 PRINTED = {
@@ -91,13 +112,13 @@ def test_moments(entry, moment) -> None:
 
 
 def test_one_equation_in_one_place() -> None:
-    """attention.neighbourhood is the very equation of attention.output, the variants of attention share their weights."""
+    """attention.neighbourhood is the equation of attention.output; the variants of attention share their weights."""
     assert get("attention.neighbourhood").identities[0].right == get("attention.output").expression
     for identifier in ("attention.full", "attention.block_backward", "attention.cross"):
         assert get("attention.row_softmax").expression in get(identifier).expression
 
 
-# ---------------------------------------------------------------------------------------- a changed forward, not a table
+# --- a changed forward, not a table
 
 CHANGES: dict[str, tuple[str, Callable[[str], str], str]] = {
     "another activation": ("ffn.backward", lambda text: text.replace("sigma(B)", "silu(B)"), "B̄"),
@@ -128,7 +149,7 @@ def test_changed_forward_changes_the_backward(change: str) -> None:
     assert before and before != after
 
 
-# ---------------------------------------------------------------------------------------------------------------- oracles
+# --- oracles
 
 
 def test_oracles_belong_to_entries() -> None:

@@ -11,32 +11,83 @@ from gradproof.symbolic.check import check
 # every row of the four sections of the list of formulas, with its verdict
 VERDICTS = {
     **dict.fromkeys(
-        """softmax.jacobian softmax.shift softmax.cross_entropy loss.cross_entropy loss.label_smoothing lm.factorisation
-        lm.next_token lm.nll lm.batch_loss lm.perplexity info.cross_entropy_kl info.gradient tiny_model.gradients
-        bayes.posterior bayes.map hessian.loss decode.autoregressive decode.greedy decode.beam kv_cache.equality
-        kv_cache.cost quantisation.inverse quantisation.error metric.bleu sequence.count boltzmann.softmax
-        boltzmann.free_energy ntk.kernel dynamics.layer_map causal.factorisation causal.do
-        variance.softmax_saturation""".split(),
+        [
+            "softmax.jacobian",
+            "softmax.shift",
+            "softmax.cross_entropy",
+            "loss.cross_entropy",
+            "loss.label_smoothing",
+            "lm.factorisation",
+            "lm.next_token",
+            "lm.nll",
+            "lm.batch_loss",
+            "lm.perplexity",
+            "info.cross_entropy_kl",
+            "info.gradient",
+            "tiny_model.gradients",
+            "bayes.posterior",
+            "bayes.map",
+            "hessian.loss",
+            "decode.autoregressive",
+            "decode.greedy",
+            "decode.beam",
+            "kv_cache.equality",
+            "kv_cache.cost",
+            "quantisation.inverse",
+            "quantisation.error",
+            "metric.bleu",
+            "sequence.count",
+            "boltzmann.softmax",
+            "boltzmann.free_energy",
+            "ntk.kernel",
+            "dynamics.layer_map",
+            "causal.factorisation",
+            "causal.do",
+            "variance.softmax_saturation",
+        ],
         "proved",
     ),
     **dict.fromkeys(
-        """softmax.saturated_loss lm.gradient_accumulation lm.markov adam.bias_correction bayes.weight_decay
-        quantisation.linear geometry.cosine transport.softmax rademacher.definition rademacher.generalisation
-        dynamics.lyapunov""".split(),
+        [
+            "softmax.saturated_loss",
+            "lm.gradient_accumulation",
+            "lm.markov",
+            "adam.bias_correction",
+            "bayes.weight_decay",
+            "quantisation.linear",
+            "geometry.cosine",
+            "transport.softmax",
+            "rademacher.definition",
+            "rademacher.generalisation",
+            "dynamics.lyapunov",
+        ],
         "proved under assumptions",
     ),
     **dict.fromkeys(
-        """info.mutual_information adam.step decode.top_p tensor.factorisation ntk.dynamics
-        dynamics.gradient_product""".split(),
+        [
+            "info.mutual_information",
+            "adam.step",
+            "decode.top_p",
+            "tensor.factorisation",
+            "ntk.dynamics",
+            "dynamics.gradient_product",
+        ],
         "corrected",
     ),
     **dict.fromkeys(
-        """info.bottleneck bayes.training rademacher.architecture dynamics.fixed_point dynamics.spectral_radius
-        tiny_model.coincidence interpretation.attention_weight""".split(),
+        [
+            "info.bottleneck",
+            "bayes.training",
+            "rademacher.architecture",
+            "dynamics.fixed_point",
+            "dynamics.spectral_radius",
+            "tiny_model.coincidence",
+            "interpretation.attention_weight",
+        ],
         "counterexample",
     ),
     **dict.fromkeys(
-        "geometry.intrinsic_dimension double_descent.experiment interpretation.loss_and_weight".split(), "experiment"
+        ["geometry.intrinsic_dimension", "double_descent.experiment", "interpretation.loss_and_weight"], "experiment"
     ),
     "quantum.measurement": "analogy",
 }
@@ -77,7 +128,9 @@ def test_identity(pair) -> None:
 def test_claim(pair) -> None:
     """The document's wrong form is refuted, the right one proved."""
     claim = pair[1]
-    found = check(claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout)
+    found = check(
+        claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout
+    )
     assert found.verdict == claim.expected or (claim.expected == "proved" and found.verdict == "agrees"), str(found)
     assert claim.expected != "refuted" or found.counterexample
 

@@ -6,8 +6,8 @@ import pytest
 
 from gradproof.models.errors import DataError
 from gradproof.models.experiments import EXPERIMENTS, Experiment, concluded, run
-from gradproof.symbolic.catalogue.evidence import at_most, rows
 from gradproof.symbolic.catalogue import entries
+from gradproof.symbolic.catalogue.evidence import at_most, rows
 
 QUICK = [name for name in EXPERIMENTS if name != "block_depth"]  # that one needs torch
 

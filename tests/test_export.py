@@ -17,7 +17,14 @@ from gradproof.cli.notes import load
 from gradproof.symbolic.catalogue import entries, get, remove
 from gradproof.symbolic.errors import GradproofError
 
-SOME = ["softmax.jacobian", "softmax.shift", "loss.label_smoothing", "lm.gradient_accumulation", "decode.top_p"]
+SOME = [
+    "softmax.jacobian",
+    "softmax.shift",
+    "loss.label_smoothing",
+    "lm.gradient_accumulation",
+    "decode.top_p",
+    "adam.bias_correction",
+]
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "my_notes.py"
 
 
@@ -37,7 +44,7 @@ def notes():
 def test_page_says_what_it_rests_on() -> None:
     page = book.page(get("lm.gradient_accumulation"))
     assert page.passed
-    assert page.rests_on == "2 identities proved, 1 formulas confirmed, 1 formulas refuted, 3 numbers"
+    assert page.rests_on == "2 identities proved, 1 formula confirmed, 1 formula refuted, 3 numbers"
 
 
 def test_latex(pages) -> None:
@@ -58,7 +65,13 @@ def test_english_latex_is_ascii(pages) -> None:
 
 def test_every_sign_of_the_catalogue_is_known_to_latex() -> None:
     for entry in entries():
-        said = [entry.title, entry.note, *entry.assumptions, *(i.says for i in entry.identities), *(c.says for c in entry.claims)]
+        said = [
+            entry.title,
+            entry.note,
+            *entry.assumptions,
+            *(i.says for i in entry.identities),
+            *(c.says for c in entry.claims),
+        ]
         for text in said:
             assert "[U+" not in book_latex.tex(text) and book_latex.tex(text).isascii(), (entry.id, text)
         assert entry.statement.isascii() or "“" in entry.statement, entry.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.evaluate import HighPrecision, Modular, Point

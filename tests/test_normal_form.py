@@ -127,10 +127,11 @@ FUNCTIONS = (
     "({})**2", "sqrt(1 + ({})**2)", "1/(2 + ({})**2)", "-({})", "sqrt(({})**2 + 0*y)", "({})**3", "sign({})", "cos({})",
 )  # fmt: skip
 VECTORS = (
-    "x", "y", "A @ x", "D @ y", "B @ w", "x*y", "softmax(x)", "layernorm(y)", "sum(B, axis=1)", "T @ w",
-    "max(B, axis=1)", "a*x", "x + b", "x - mean(x)", "where(x > y, x, y)", "maximum(x, y)", "H @ x", "O @ y", "inv(A) @ x", "diag(A)",
-    "(x == y)*x", "x[i]*sum[j](A[i,j]*(j <= i))", "logsumexp(B, axis=1)", "log_softmax(y)", "exp(x)/sum(exp(x))",
-    "x/norm(x)", "prod(B, axis=1)", "2 - x*x", "1 - x", "B @ w - 3", "exp(x) - exp(y)",
+    "x", "y", "A @ x", "D @ y", "B @ w", "x*y", "softmax(x)", "layernorm(y)", "sum(B, axis=1)",
+    "T @ w", "max(B, axis=1)", "a*x", "x + b", "x - mean(x)", "where(x > y, x, y)", "maximum(x, y)",
+    "H @ x", "O @ y", "inv(A) @ x",
+    "diag(A)", "(x == y)*x", "x[i]*sum[j](A[i,j]*(j <= i))", "logsumexp(B, axis=1)", "log_softmax(y)",
+    "exp(x)/sum(exp(x))", "x/norm(x)", "prod(B, axis=1)", "2 - x*x", "1 - x", "B @ w - 3", "exp(x) - exp(y)",
 )  # fmt: skip
 PAIRS = ("({}) + ({})", "({}) - ({})", "({})*({})", "({})/({})", "outer({}, {}) @ y", "maximum({}, {})")
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from gradproof.symbolic.calculus import adjoint
 from gradproof.symbolic.checks import AdjointCheck, StepError, same_values
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import PRIME, HighPrecision, Modular, Point
+from gradproof.symbolic.evaluate import PRIME, Modular, Point
 from gradproof.symbolic.fold import facts, normalised
 from gradproof.symbolic.language import build
+from gradproof.symbolic.products import hessian
 from gradproof.symbolic.properties import convention
 from gradproof.symbolic.symmetry import restored, withheld
+from gradproof.symbolic.syntax import parse
 from gradproof.symbolic.system import Array
 
 torch = pytest.importorskip("torch")
@@ -53,7 +56,8 @@ GRADIENTS: list[tuple[str, dict[str, str], Callable[..., object]]] = [
      lambda A, Q: torch.trace(Q @ A @ Q.T) + (Q**2).sum()),
     ("logdet(Q) + x @ inv(Q) @ y", {"x": "n", "y": "n", "Q": "n,n:orthogonal"},
      lambda x, y, Q: logdet(Q) + x @ inv(Q) @ y),
-    ("x @ Q.T @ A @ Q @ x", {"x": "n", "A": "n,n:symmetric", "Q": "n,n:orthogonal"}, lambda x, A, Q: x @ Q.T @ A @ Q @ x),
+    ("x @ Q.T @ A @ Q @ x", {"x": "n", "A": "n,n:symmetric", "Q": "n,n:orthogonal"},
+     lambda x, A, Q: x @ Q.T @ A @ Q @ x),
     ("x @ H @ H @ y", {"x": "n", "y": "n", "H": "n,n:orthogonal:symmetric"}, lambda x, y, H: x @ H @ H @ y),
     ("sum(p*log(p/q))", {"p": "n:simplex", "q": "n:simplex"}, lambda p, q: (p * torch.log(p / q)).sum()),
     ("-sum(T*log_softmax(Z, axis=-1))", {"T": "m,k:simplex", "Z": "m,k"},
@@ -99,7 +103,11 @@ PRINTED = [
     ("logdet(A)", {"A": "n,n:symmetric"}, {"A": "A⁻¹"}),
     ("x @ inv(A) @ x", {"A": "n,n:psd", "x": "n"}, {"x": "2 A⁻¹x", "A": "−A⁻¹xxᵀA⁻¹"}),
     ("-(x - m) @ inv(S) @ (x - m)/2", {"S": "n,n:psd", "x": "n", "m": "n"}, {"x": "−S⁻¹(x − m)"}),
-    ("x @ S @ T @ S @ y + y @ S @ T @ S @ x", {"x": "n", "y": "n", "S": "n,n:symmetric", "T": "n,n:symmetric"}, {"x": "2 STSy"}),
+    (
+        "x @ S @ T @ S @ y + y @ S @ T @ S @ x",
+        {"x": "n", "y": "n", "S": "n,n:symmetric", "T": "n,n:symmetric"},
+        {"x": "2 STSy"},
+    ),
     ("logdet(X.T @ X + lam*eye(d))", {"X": "n,d", "lam": ""}, {"X": "2 XM⁻¹", "lam": "tr(M⁻¹)"}),
     ("M = X.T @ X; x @ M @ x", {"X": "n,d", "x": "d"}, {"X": "2 Xxxᵀ", "x": "2 Mx"}),
     ("sum((Q @ x)**2)", {"x": "n", "Q": "n,n:orthogonal"}, {"x": "2 x"}),
@@ -187,3 +195,8 @@ def test_sums_over_part_of_an_axis_are_not_known() -> None:
 def test_the_convention_is_stated(lang: str) -> None:
     assert "S" in convention(Array("S", properties=frozenset({"symmetric"})), lang)
     assert convention(Array("X"), lang) == ""
+    found = derive("x @ S @ x", {"x": "n", "S": "n,n:symmetric"})
+    assert len(found.conventions(lang)) == 1
+    text = "x @ S @ x"
+    second = hessian(build(text, {"x": "n", "S": "n,n:symmetric"}), ["S", "x"], parse(text))
+    assert second.conventions(lang) == found.conventions(lang)

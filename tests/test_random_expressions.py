@@ -105,21 +105,21 @@ def check(text, used, seed):
     """Compare gradient, JVP and HVP; returns nothing, fails with the text."""
     rng = np.random.default_rng(seed)
     shape_of = {name: tuple(SIZES[s] for s in SHAPES[name].split(",") if s) for name in SHAPES}
-    arrays = {name: rng.normal(size=shape_of[name]) for name in used}
-    shapes = {name: SHAPES[name] for name in used}
+    arrays = {name: rng.normal(size=shape_of[name]) for name in SHAPES}
     tree = parse(text)
     tensors = {name: torch.tensor(value, requires_grad=True) for name, value in arrays.items()}
+    variables = [tensors[name] for name in used]
     value = evaluate(tree, tensors, SIZES)
-    expected = torch.autograd.grad(value, list(tensors.values()), create_graph=True, allow_unused=True)
-    expected = [torch.zeros_like(t) if g is None else g for t, g in zip(tensors.values(), expected, strict=True)]
-    found = derive(text, shapes, used)
+    expected = torch.autograd.grad(value, variables, create_graph=True, allow_unused=True)
+    expected = [torch.zeros_like(t) if g is None else g for t, g in zip(variables, expected, strict=True)]
+    found = derive(text, SHAPES, used)
     mine, gradients = run(compile_numpy(found), arrays)
     near(mine, value, text)
     for name, gradient in zip(used, expected, strict=True):
         near(gradients[name], gradient, f"{name}: {text}")
     directions = {name: rng.normal(size=shape_of[name]) for name in used}
     change = sum((g * torch.tensor(directions[name])).sum() for name, g in zip(used, expected, strict=True))
-    system = build(tree, shapes)
+    system = build(tree, SHAPES)
     along = jvp(system, {name: f"d_{name}" for name in used}, tree)
     result = along.gradients[along.output].equation.name
     near(run(compile_numpy(along.system, [result]), {**arrays, **{f"d_{n}": v for n, v in directions.items()}})[result], change, text)
@@ -141,7 +141,7 @@ def sizes_for(function):
 
 
 def near(mine, theirs, what):
-    theirs = theirs.detach().numpy()
+    theirs = (theirs.detach() + 0).numpy()  # torch may give a zero tensor without storage
     assert np.shape(mine) == theirs.shape, what
     assert np.max(np.abs(mine - theirs), initial=0) <= 1e-9 * max(1.0, np.max(np.abs(theirs), initial=0)), what
 

@@ -49,7 +49,9 @@ class Experiment:
         """
         cells = [self.columns, *([f"{value:.4g}" for value in row] for row in self.rows)]
         widths = [max(len(row[k]) for row in cells) for k in range(len(self.columns))]
-        return "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in cells)
+        return "\n".join(
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in cells
+        )
 
     def column(self, name: str) -> list[float]:
         place = self.columns.index(name)

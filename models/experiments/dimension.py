@@ -41,7 +41,11 @@ def run() -> Experiment:
         "Intrinsic dimension, estimated and known",
         ("dimension", "ambient", "estimate"),
         rows,
-        concluded(checks, "the estimator finds the known dimension within 15 %, far below the ambient one", "the estimator misses"),
+        concluded(
+            checks,
+            "the estimator finds the known dimension within 15 %, far below the ambient one",
+            "the estimator misses",
+        ),
         checks,
     )
 

@@ -29,7 +29,9 @@ def run() -> Experiment:
         train, test = np.median([errors(features, seed) for seed in range(RUNS)], axis=0)
         rows.append((float(features), float(train), float(test)))
     checks = tuple(_checks({int(p): (train, test) for p, train, test in rows}))
-    right = f"the test error falls, rises to a peak where P is near N = {POINTS}, and falls again below its first minimum"
+    right = (
+        f"the test error falls, rises to a peak where P is near N = {POINTS}, and falls again below its first minimum"
+    )
     return Experiment(
         f"Double descent: {POINTS} points, random features",
         ("features P", "training error", "test error"),
@@ -45,7 +47,11 @@ def _checks(found: dict[int, tuple[float, float]]) -> list[Evidence]:
     peak = max(test, key=test.__getitem__)
     valley = min((p for p in test if p < POINTS), key=test.__getitem__)
     return [
-        at_least(f"first descent: test error at P = 2 over that at the first minimum, P = {valley}", test[2] / test[valley], 1.2),
+        at_least(
+            f"first descent: test error at P = 2 over that at the first minimum, P = {valley}",
+            test[2] / test[valley],
+            1.2,
+        ),
         at_least(f"the peak, at P = {peak}, over the first minimum", test[peak] / test[valley], 3.0),
         at_least("nearness of the peak to N = 40: min(P, N)/max(P, N)", min(peak, POINTS) / max(peak, POINTS), 0.8),
         at_least("second descent: the peak over the error at P = 800", test[peak] / test[800], 3.0),

@@ -48,16 +48,26 @@ def run() -> Experiment:
         check
         for size, covered, gap, bound in rows
         for check in (
-            at_least(f"share of {SAMPLES} samples of {size:.0f} in which the bound holds for all thresholds", covered, 1 - DELTA),
+            at_least(
+                f"share of {SAMPLES} samples of {size:.0f} in which the bound holds for all thresholds",
+                covered,
+                1 - DELTA,
+            ),
             at_most(f"mean largest gap L − L̂ at {size:.0f}, against the mean bound", gap, bound),
         )
     )
-    checks += (at_most("the bound at 200 points over that at 50: falls like 1/√n", rows[-1][3] / rows[0][3], 4**-0.5 * 1.15),)
+    checks += (
+        at_most("the bound at 200 points over that at 50: falls like 1/√n", rows[-1][3] / rows[0][3], 4**-0.5 * 1.15),
+    )
     return Experiment(
         "Coverage of a generalisation bound",
         ("sample size n", "coverage", "mean largest gap", "mean bound"),
         tuple(rows),
-        concluded(checks, f"the bound holds at least as often as promised ({1 - DELTA:.0%}); it is far from tight", "the bound fails"),
+        concluded(
+            checks,
+            f"the bound holds at least as often as promised ({1 - DELTA:.0%}); it is far from tight",
+            "the bound fails",
+        ),
         checks,
         True,
     )

@@ -47,12 +47,16 @@ def run() -> Experiment:
     rows = []
     for width in WIDTHS:
         found = np.array([kernel(rng.normal(size=(width, 5)), rng.normal(size=width), x, y) for _ in range(RUNS)])
-        rows.append((float(width), float(np.sqrt(np.mean((found - limit(x, y)) ** 2))), float(found.mean() - limit(x, y))))
+        rows.append(
+            (float(width), float(np.sqrt(np.mean((found - limit(x, y)) ** 2))), float(found.mean() - limit(x, y)))
+        )
     slope = float(np.polyfit(np.log([r[0] for r in rows]), np.log([r[1] for r in rows]), 1)[0])
     checks = (
         same("slope of log deviation over log width", slope, -0.5, 0.12),
         at_most("deviation at width 4096, relative to the limit", rows[-1][1] / abs(limit(x, y)), 0.1),
-        at_most("|mean − limit| at width 16, in standard errors: no bias", abs(rows[0][2]) / (rows[0][1] / RUNS**0.5), 3.5),
+        at_most(
+            "|mean − limit| at width 16, in standard errors: no bias", abs(rows[0][2]) / (rows[0][1] / RUNS**0.5), 3.5
+        ),
     )
     right = f"the kernel tends to its closed form; the deviation falls like m to the power {slope:.2f}"
     return Experiment(
@@ -87,7 +91,12 @@ def dynamics() -> list[Evidence]:
     document = test @ start + test @ train.T @ inverse @ residual
     late = start + train.T @ inverse @ (vectors * (1 - np.exp(-values * 1e6)) @ vectors.T @ residual)
     return [
-        same("at t = 0.3, integrated, against the formula with I − exp(−ηΘt)", (test @ theta).tolist(), formula.tolist(), 1e-8),
+        same(
+            "at t = 0.3, integrated, against the formula with I − exp(−ηΘt)",
+            (test @ theta).tolist(),
+            formula.tolist(),
+            1e-8,
+        ),
         apart("at t = 0.3 against the document's form", (test @ theta).tolist(), document.tolist(), 0.1),
         same("as t → ∞ the document's form", (test @ late).tolist(), document.tolist(), 1e-9),
         at_least("smallest eigenvalue of the kernel", float(values[0]), 0.1),

@@ -37,7 +37,11 @@ def run() -> Experiment:
         "Softmax saturation over the width of queries and keys",
         ("d", "norm", "largest weight", "norm, scaled", "largest weight, scaled"),
         rows,
-        concluded(checks, "unscaled scores push softmax to one-hot and its Jacobian to 0; scaled by 1/√d it does not depend on d", "no saturation"),
+        concluded(
+            checks,
+            "unscaled scores push softmax to one-hot and its Jacobian to 0; scaled by 1/√d it does not depend on d",
+            "no saturation",
+        ),
         checks,
         True,
     )

@@ -108,7 +108,8 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:outer_product",
-        note="q_i and k_j are rows of Q and K, so the printed q_iᵀk_j would be a d_k × d_k outer product; the score is q_i k_jᵀ.",
+        note="q_i and k_j are rows of Q and K, so the printed q_iᵀk_j would be a d_k × d_k outer product; the score"
+        " is q_i k_jᵀ.",
         note_zh="q_i、k_j 是 Q、K 的行，文中的 q_iᵀk_j 是 d_k × d_k 的外积；分数应为 q_i k_jᵀ。",
     )
 )
@@ -225,7 +226,8 @@ add(
         "corrected",
         r"O(n^2 d) \text{ in total: } n^2 \text{ is the bottleneck}",
         evidence="gradproof.symbolic.catalogue.evidence_counts:bottleneck",
-        note="The four projections cost 8nd², scores and mixing 4n²d. So the part with n² is the larger one only for n > 2d.",
+        note="The four projections cost 8nd², scores and mixing 4n²d. So the part with n² is the larger one only for"
+        " n > 2d.",
         note_zh="四个投影需 8nd² 次运算，分数与加权求和需 4n²d 次；仅当 n > 2d 时含 n² 的部分才更大。",
     )
 )
@@ -265,9 +267,11 @@ add(
         ("S",),
         form="index",
         assumptions=("every row has an allowed place",),
-        note="M_ij = 1 marks the allowed places J_i. A forbidden weight is 0, so the sum over all places is the sum over"
+        note="M_ij = 1 marks the allowed places J_i. A forbidden weight is 0, so the sum over all places is the sum"
+        " over"
         " the allowed ones, and the gradient of a forbidden score is 0.",
-        note_zh="M_ij = 1 表示允许的位置 J_i。被禁止的权重为 0，故对全部位置求和即对允许位置求和，被禁止分数的梯度为 0。",
+        note_zh="M_ij = 1 表示允许的位置 J_i。被禁止的权重为 0，故对全部位置求和即对允许位置求和，被禁止分数的梯度为"
+        " 0。",
     )
 )
 
@@ -305,7 +309,8 @@ add(
             ),
         ),
         evidence="gradproof.numeric.evidence_attention:causal_mask",
-        note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The mask"
+        note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The"
+        " mask"
         " belongs inside the softmax. A row with nothing allowed has no softmax; its weights are set to 0, never NaN.",
         note_zh="E22 先对全部位置归一化再置零，行和不为 1；掩码应放在 softmax 之内。若某行没有允许的位置，"
         "则 softmax 无定义：其权重置为 0，绝不给出 NaN。",

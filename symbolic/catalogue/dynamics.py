@@ -44,8 +44,17 @@ add(
         "counterexample",
         r"H^* = F(H^*) \text{ need not exist: } F(h) = h + b",
         claims=(
-            Claim("sum(C*((h + b) - h))", {"h": "n", "b": "n", "C": "n"}, "C", "0*b", "refuted", "F(h) − h, as if it could be 0"),
-            Claim("sum(C*((h + b) - h))", {"h": "n", "b": "n", "C": "n"}, "C", "b", "proved", "F(h) − h is b everywhere"),
+            Claim(
+                "sum(C*((h + b) - h))",
+                {"h": "n", "b": "n", "C": "n"},
+                "C",
+                "0*b",
+                "refuted",
+                "F(h) − h, as if it could be 0",
+            ),
+            Claim(
+                "sum(C*((h + b) - h))", {"h": "n", "b": "n", "C": "n"}, "C", "b", "proved", "F(h) − h is b everywhere"
+            ),
         ),
         evidence=EVIDENCE + "fixed_point",
         note="A residual layer with a constant branch has no fixed point. A contraction has exactly one (Banach); a network"
@@ -99,7 +108,14 @@ add(
         "corrected",
         r"\frac{\partial L}{\partial H_l} = \frac{\partial L}{\partial H_L}\, J_{L-1} J_{L-2} \cdots J_l",
         claims=(
-            Claim(TWO_MAPS, TWO_MAP_SHAPES, "x", f"g @ ({OUTER}) @ ({INNER})", "proved", "descending: the last layer's Jacobian first"),
+            Claim(
+                TWO_MAPS,
+                TWO_MAP_SHAPES,
+                "x",
+                f"g @ ({OUTER}) @ ({INNER})",
+                "proved",
+                "descending: the last layer's Jacobian first",
+            ),
             Claim(
                 TWO_MAPS,
                 TWO_MAP_SHAPES,
@@ -124,12 +140,22 @@ add(
         "counterexample",
         r"\rho(J_1) = \rho(J_2) = 0,\quad \rho(J_2 J_1) = 4",
         identities=(
-            Identity(NILPOTENT + "A @ A + B @ B", "zeros(2, 2)", {"x": "2"}, "both factors are nilpotent: spectral radius 0"),
-            Identity(NILPOTENT + "A @ B", "4*outer(eye(2)[0], eye(2)[0])", {"x": "2"}, "their product has the eigenvalue 4"),
+            Identity(
+                NILPOTENT + "A @ A + B @ B", "zeros(2, 2)", {"x": "2"}, "both factors are nilpotent: spectral radius 0"
+            ),
+            Identity(
+                NILPOTENT + "A @ B", "4*outer(eye(2)[0], eye(2)[0])", {"x": "2"}, "their product has the eigenvalue 4"
+            ),
         ),
         claims=(
-            Claim("c*tr((2*outer(eye(2)[0], eye(2)[1])) @ (2*outer(eye(2)[1], eye(2)[0])))", {"c": ""}, "c", "0", "refuted",
-                  "the trace of the product, as if factors of radius 0 could only give radius 0"),
+            Claim(
+                "c*tr((2*outer(eye(2)[0], eye(2)[1])) @ (2*outer(eye(2)[1], eye(2)[0])))",
+                {"c": ""},
+                "c",
+                "0",
+                "refuted",
+                "the trace of the product, as if factors of radius 0 could only give radius 0",
+            ),
         ),
         evidence=EVIDENCE + "spectral_radius",
         note="The largest singular values bound the product; the spectral radii of its factors do not.",

@@ -63,7 +63,9 @@ def distance(a: Nested, b: Nested) -> float:
     if isinstance(a, (list, tuple)) != isinstance(b, (list, tuple)):
         return float("inf")
     if isinstance(a, (list, tuple)):
-        return max((distance(x, y) for x, y in zip(a, b, strict=True)), default=0.0) if len(a) == len(b) else float("inf")
+        return (
+            max((distance(x, y) for x, y in zip(a, b, strict=True)), default=0.0) if len(a) == len(b) else float("inf")
+        )
     return 0.0 if a == b else abs(float(a) - float(b))
 
 

@@ -92,7 +92,9 @@ def _distribution(rng: random.Random, size: int) -> Row:
 
 
 def _product(a: Table, b: Table) -> Table:
-    return [[math.fsum(x * y for x, y in zip(row, column, strict=True)) for column in zip(*b, strict=True)] for row in a]
+    return [
+        [math.fsum(x * y for x, y in zip(row, column, strict=True)) for column in zip(*b, strict=True)] for row in a
+    ]
 
 
 def bottleneck() -> list[Evidence]:
@@ -101,7 +103,9 @@ def bottleneck() -> list[Evidence]:
     rises_x, rises_y = [], []
     for _ in range(300):
         p = _distribution(rng, 4)
-        joint_yx = [[p[x] * q for x, q in enumerate(row)] for row in zip(*[_distribution(rng, 2) for _ in p], strict=True)]
+        joint_yx = [
+            [p[x] * q for x, q in enumerate(row)] for row in zip(*[_distribution(rng, 2) for _ in p], strict=True)
+        ]
         first = [_distribution(rng, 3) for _ in range(4)]
         second = [_distribution(rng, 3) for _ in range(3)]
         joint_xt = [[p[x] * k for k in first[x]] for x in range(4)]

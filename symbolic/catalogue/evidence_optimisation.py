@@ -71,7 +71,9 @@ def bias_correction() -> list[Evidence]:
         mean = math.fsum(sample) / runs
         error = math.sqrt(math.fsum((x - mean) ** 2 for x in sample)) / runs
         found.append(same(f"{label} of {runs} runs against (1 − βᵗ) E", mean, expected, 4.5 * error))
-        found.append(at_most(f"the interval's half-width, relative, is under 5 % ({label})", 4.5 * error / expected, 0.05))
+        found.append(
+            at_most(f"the interval's half-width, relative, is under 5 % ({label})", 4.5 * error / expected, 0.05)
+        )
     return found
 
 
@@ -107,7 +109,12 @@ def training() -> list[Evidence]:
     return [
         same("the trained point from θ₀ = −10", descend(-10.0), 3.0),
         same("the trained point from θ₀ = +10: the start leaves no trace", descend(10.0), 3.0),
-        apart("the posterior mean with prior mean −10, against that with +10", posterior_mean(-10.0), posterior_mean(10.0), 4.9),
+        apart(
+            "the posterior mean with prior mean −10, against that with +10",
+            posterior_mean(-10.0),
+            posterior_mean(10.0),
+            4.9,
+        ),
         apart("the posterior's variance, against that of a point", 1 / (1 + len(data)), 0.0, 0.2),
     ]
 

@@ -58,7 +58,9 @@ def transport() -> list[Evidence]:
         return [w / math.fsum(weights) for w in weights]
 
     def objective(alpha: list[Vector]) -> float:
-        return math.fsum(a * (x + math.log(a)) for row, costs in zip(alpha, c, strict=True) for a, x in zip(row, costs, strict=True))
+        return math.fsum(
+            a * (x + math.log(a)) for row, costs in zip(alpha, c, strict=True) for a, x in zip(row, costs, strict=True)
+        )
 
     best = [softmax(row) for row in c]
     rng = random.Random(0)
@@ -70,7 +72,11 @@ def transport() -> list[Evidence]:
     columns = [best[0][j] + best[1][j] for j in range(2)]
     return [
         at_least("least objective of 1000 random weights less that of softmax", min(others) - objective(best), 0.0),
-        same("the objective at softmax is −ε Σ log Z", objective(best), -math.fsum(math.log(math.fsum(math.exp(-x) for x in r)) for r in c)),
+        same(
+            "the objective at softmax is −ε Σ log Z",
+            objective(best),
+            -math.fsum(math.log(math.fsum(math.exp(-x) for x in r)) for r in c),
+        ),
         apart("column sums of softmax, where a transport plan needs 1 and 1", columns, [1.0, 1.0], 0.3),
         apart("the plan with both marginals fixed, rows scaled to 1, against softmax", plan, best, 0.1),
     ]
@@ -135,7 +141,9 @@ def architecture() -> list[Evidence]:
             worst = max(worst, *(_dot([float(s) for s in signs], network) / 6 - sup for signs, sup in suprema.items()))
     return [
         at_most("networks of width 2, 8, 32 over the supremum of width 1", worst, 0.0, 1e-12),
-        at_least("share of that supremum which width 32 reaches: its best unit split into equal parts", split, 1 - 1e-12),
+        at_least(
+            "share of that supremum which width 32 reaches: its best unit split into equal parts", split, 1 - 1e-12
+        ),
         holds("parameters at width 1 and 32, with the same complexity", True, [3, 96, complexity]),
     ]
 
@@ -149,7 +157,11 @@ def quantum() -> list[Evidence]:
     return [
         same("squared overlaps (.6, −.6), normalised", squared, [0.5, 0.5]),
         apart("softmax of the same overlaps", weights, squared, 0.25),
-        at_least("distance of the returned mixture from both keys: nothing collapses", min(math.dist(mixture, k) for k in ([0.6, 0.8], [-0.6, 0.8])), 0.2),
+        at_least(
+            "distance of the returned mixture from both keys: nothing collapses",
+            min(math.dist(mixture, k) for k in ([0.6, 0.8], [-0.6, 0.8])),
+            0.2,
+        ),
     ]
 
 
@@ -190,7 +202,11 @@ def fixed_point() -> list[Evidence]:
         same("h after 100 steps of h + 1 from 0", _iterate(lambda h: h + 1, 0.0, 100), 100.0),
         same("the contraction's fixed point: F(h) − h", contraction(limit) - limit, 0.0, 1e-15),
         same("the same from another start", _iterate(contraction, 50.0, 200), limit, 1e-15),
-        at_most("largest error over Banach's bound qᵗ|h₁ − h₀|/(1 − q)", max(e / (0.5**t * first / 0.5) for t, e in enumerate(errors)), 1.0),
+        at_most(
+            "largest error over Banach's bound qᵗ|h₁ − h₀|/(1 − q)",
+            max(e / (0.5**t * first / 0.5) for t, e in enumerate(errors)),
+            1.0,
+        ),
     ]
 
 
@@ -203,7 +219,8 @@ def lyapunov() -> list[Evidence]:
     p22 = Fraction(4, 3) * (1 + p11 + p12)
     p = [[p11, p12], [p12, p22]]
     residual = [
-        [p[i][j] - sum(a[k][i] * p[k][m] * a[m][j] for k in range(2) for m in range(2)) for j in range(2)] for i in range(2)
+        [p[i][j] - sum(a[k][i] * p[k][m] * a[m][j] for k in range(2) for m in range(2)) for j in range(2)]
+        for i in range(2)
     ]
 
     def value(h: list[Fraction]) -> Fraction:
@@ -226,7 +243,11 @@ def lyapunov() -> list[Evidence]:
         holds("V falls in 30 steps from (3, −2)", falls),
         at_most("length after 30 steps", float(max(map(abs, h))), 1e-6),
         at_least("F not continuous: V = |x| falls, yet x stays above 1 from 3", _iterate(jump, 3.0, 40), 1.0),
-        at_least("V not positive definite: |x| after 20 steps of 2x from 1, V = −x² falling", _iterate(lambda x: 2 * x, 1.0, 20), 1e6),
+        at_least(
+            "V not positive definite: |x| after 20 steps of 2x from 1, V = −x² falling",
+            _iterate(lambda x: 2 * x, 1.0, 20),
+            1e6,
+        ),
     ]
 
 

@@ -34,7 +34,10 @@ add(
                 "with a_t = P(w_1 … w_t), a_0 = 1: the product of conditionals telescopes, for every length T",
             ),
             Identity(
-                CHAIN + "sum[a,b,c](q_1[a]*q_2[a,b]*q_3[a,b,c])", "1", CHAIN_SHAPES, "any conditionals give a distribution"
+                CHAIN + "sum[a,b,c](q_1[a]*q_2[a,b]*q_3[a,b,c])",
+                "1",
+                CHAIN_SHAPES,
+                "any conditionals give a distribution",
             ),
         ),
         evidence=EVIDENCE + "factorisation",
@@ -114,7 +117,14 @@ add(
             ),
         ),
         claims=(
-            Claim("c*sum(s)/sum(n)", {"c": "", "s": "M", "n": "M"}, "c", "mean(s/n)", "refuted", "equal weights for unequal sizes"),
+            Claim(
+                "c*sum(s)/sum(n)",
+                {"c": "", "s": "M", "n": "M"},
+                "c",
+                "mean(s/n)",
+                "refuted",
+                "equal weights for unequal sizes",
+            ),
             Claim(
                 "c*sum(s)/sum(n)",
                 {"c": "", "s": "M", "n": "M"},
@@ -145,7 +155,12 @@ add(
         ("o",),
         form="index",
         identities=(
-            Identity("exp(-mean(log(p)))", "prod(p)**(-1/n)", {"p": "n:simplex"}, "the inverse geometric mean of the probabilities"),
+            Identity(
+                "exp(-mean(log(p)))",
+                "prod(p)**(-1/n)",
+                {"p": "n:simplex"},
+                "the inverse geometric mean of the probabilities",
+            ),
             Identity("exp(logsumexp(0*o))", "V", {"o": "V"}, "a uniform model over V words"),
         ),
         evidence="gradproof.models.evidence:perplexity",

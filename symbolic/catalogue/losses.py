@@ -56,7 +56,9 @@ add(
         "C15.1",
         "proved",
         r"\operatorname{softmax}(s - c) = \operatorname{softmax}(s)",
-        identities=(Identity("softmax(s - c)", "softmax(s)", {"s": "n", "c": ""}, "for every number c, the maximum too"),),
+        identities=(
+            Identity("softmax(s - c)", "softmax(s)", {"s": "n", "c": ""}, "for every number c, the maximum too"),
+        ),
         note="This is why subtracting the maximum is safe.",
         note_zh="因此减去最大值是安全的。",
     )
@@ -139,9 +141,7 @@ add(
         CROSS_ENTROPY,
         {"l": "N", "y": "N"},
         ("l",),
-        identities=(
-            Identity("-sum(eye(N)[y]*log_softmax(l))", "-l[y] + logsumexp(l)", LOGITS, "a one-hot target"),
-        ),
+        identities=(Identity("-sum(eye(N)[y]*log_softmax(l))", "-l[y] + logsumexp(l)", LOGITS, "a one-hot target"),),
         claims=(
             Claim("-sum(y*log_softmax(l))", {"l": "N", "y": "N"}, "l", "softmax(l)*sum(y) - y", "proved", "any target"),
             Claim(
@@ -218,7 +218,12 @@ add(
         r"H(P, Q) = H(P) + D_{\mathrm{KL}}(P \Vert Q)",
         identities=(
             Identity("-sum(p*log(q))", "-sum(p*log(p)) + " + KL, TWO, "for distributions without zeros"),
-            Identity("-sum(p*log_softmax(l))", "-sum(p*log(p)) + sum(p*(log(p) - log_softmax(l)))", {"p": "n:simplex", "l": "n"}, "Q a softmax"),
+            Identity(
+                "-sum(p*log_softmax(l))",
+                "-sum(p*log(p)) + sum(p*(log(p) - log_softmax(l)))",
+                {"p": "n:simplex", "l": "n"},
+                "Q a softmax",
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_losses:divergences",
         note="The divergence is not symmetric: swapping P and Q gives another number.",

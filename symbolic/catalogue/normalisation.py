@@ -69,7 +69,8 @@ add(
         "gradient",
         "C15.5",
         "proved",
-        r"\bar x = \frac1s\bigl[u - \operatorname{mean}(u)\mathbf{1} - \hat x\,\operatorname{mean}(u \odot \hat x)\bigr]",
+        r"\bar x = \frac1s\bigl[u - \operatorname{mean}(u)\mathbf{1} - \hat x\,\operatorname{mean}(u \odot \hat"
+        r" x)\bigr]",
         LAYERNORM,
         LAYERNORM_SHAPES,
         ("gamma", "beta", "x"),

@@ -105,7 +105,8 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_transformer:unique_positions",
-        note="It is 0 only if p − q is a multiple of 2π. A whole multiple of 2π is no whole number other than 0, since π is irrational.",
+        note="It is 0 only if p − q is a multiple of 2π. A whole multiple of 2π is no whole number other than 0,"
+        " since π is irrational.",
         note_zh="只有 p − q 是 2π 的整数倍时为 0；π 是无理数，故非零整数不可能是 2π 的整数倍。",
     )
 )
@@ -118,7 +119,8 @@ add(
         "identity",
         "N",
         "proved",
-        r"PE_{pos+k} = M(k)\,PE_{pos},\quad M = \begin{bmatrix} \cos k\omega & \sin k\omega \\ -\sin k\omega & \cos k\omega \end{bmatrix}",
+        r"PE_{pos+k} = M(k)\,PE_{pos},\quad M = \begin{bmatrix} \cos k\omega & \sin k\omega \\ -\sin k\omega & \cos"
+        r" k\omega \end{bmatrix}",
         identities=(
             Identity(
                 "F[i] = sin((pos + k)*omega[i])",
@@ -188,7 +190,8 @@ add(
                 "RᵀR = I: lengths are kept",
             ),
         ),
-        note="R_t has 2×2 blocks with the angles t·ω_i, for any even d = 2p; the gradient is q̄ = R_tᵀȳ, rotation by −θ.",
+        note="R_t has 2×2 blocks with the angles t·ω_i, for any even d = 2p; the gradient is q̄ = R_tᵀȳ, rotation by"
+        " −θ.",
         note_zh="R_t 由角度 t·ω_i 的 2×2 块组成，d = 2p 为任意偶数；梯度为 q̄ = R_tᵀȳ，即旋转 −θ。",
     )
 )

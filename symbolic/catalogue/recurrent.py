@@ -42,7 +42,8 @@ add(
         "identity",
         "N",
         "proved",
-        r"\frac{\partial J_t}{\partial h_k} = \frac{\partial J_t}{\partial h_t} \cdot \frac{\partial h_t}{\partial h_k}",
+        r"\frac{\partial J_t}{\partial h_k} = \frac{\partial J_t}{\partial h_t} \cdot \frac{\partial h_t}{\partial"
+        r" h_k}",
         claims=(
             Claim(
                 TWO_STEPS.removesuffix("h_2") + "sum(c * h_2**2)",
@@ -206,7 +207,8 @@ add(
         ),
         evidence="gradproof.symbolic.catalogue.evidence_recurrent:singular_bound",
         assumptions=("|σ′| ≤ γ everywhere",),
-        note="Gradients vanish exponentially where γ σ_max(W_h) < 1. The bound is reached by σ(z) = z and W_h a multiple"
+        note="Gradients vanish exponentially where γ σ_max(W_h) < 1. The bound is reached by σ(z) = z and W_h a"
+        " multiple"
         " of an orthogonal matrix. For tanh γ = 1, for the logistic function γ = ¼.",
         note_zh="当 γ σ_max(W_h) < 1 时梯度指数消失。σ(z) = z 且 W_h 为正交矩阵的倍数时取等号。"
         "tanh 的 γ = 1，logistic 函数的 γ = ¼。",
@@ -238,7 +240,8 @@ add(
         "algorithm",
         "N",
         "proved",
-        r"g \leftarrow \begin{cases} g\,\tau/\lVert g\rVert & \lVert g\rVert > \tau \\ g & \text{otherwise} \end{cases}",
+        r"g \leftarrow \begin{cases} g\,\tau/\lVert g\rVert & \lVert g\rVert > \tau \\ g & \text{otherwise}"
+        r" \end{cases}",
         CLIP,
         {"g": "n", "tau": ""},
         ("g",),

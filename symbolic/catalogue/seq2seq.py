@@ -95,7 +95,8 @@ add(
         form="index",
         note="w holds the previous words y_{t−1}; the decoder starts from s_0 = c and reads c at every step, so c̄ has"
         " both contributions. G is the gradient of the loss with respect to every state, taken directly.",
-        note_zh="w 为前一个词 y_{t−1}；解码器从 s_0 = c 出发并在每一步读取 c，故 c̄ 含两部分。G 是损失对各状态的直接梯度。",
+        note_zh="w 为前一个词 y_{t−1}；解码器从 s_0 = c 出发并在每一步读取 c，故 c̄ 含两部分。G"
+        " 是损失对各状态的直接梯度。",
     )
 )
 
@@ -146,7 +147,8 @@ add(
         "counterexample",
         r"\hat y = \arg\max_y P(y \mid x)",
         evidence="gradproof.models.evidence_sequences:argmax",
-        note="Neither greedy nor beam search is guaranteed to find it, and a beam need not even score as well as greedy;"
+        note="Neither greedy nor beam search is guaranteed to find it, and a beam need not even score as well as"
+        " greedy;"
         " a beam that keeps all V^T prefixes is brute force.",
         note_zh="贪心与束搜索都不保证找到最优序列，束搜索的得分甚至可能低于贪心；保留全部 V^T 个前缀的束即穷举。",
     )
@@ -220,7 +222,8 @@ add(
             Identity(f"{DOT}; e / sqrt(d)", SCALED, SCORE_SHAPES, "the scaled score is the dot score divided by √d"),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:score_variants",
-        note="They order the positions alike only in the first two cases. The additive score has 2·d·d_a + d_a parameters,"
+        note="They order the positions alike only in the first two cases. The additive score has 2·d·d_a + d_a"
+        " parameters,"
         " the other two have none.",
         note_zh="只有前两者给出相同的位置次序。加性分数有 2·d·d_a + d_a 个参数，另两种没有参数。",
     )

@@ -115,7 +115,8 @@ add(
         r"\text{about } 2/3 \text{ of the parameters}",
         evidence="gradproof.symbolic.catalogue.evidence_counts:ffn_share",
         assumptions=("one block without cross-attention", "embeddings and biases not counted", "d_ff = 4 d_model"),
-        note="8/(8 + 4). With cross-attention the decoder's share is 8/16; with embeddings it depends on the vocabulary.",
+        note="8/(8 + 4). With cross-attention the decoder's share is 8/16; with embeddings it depends on the"
+        " vocabulary.",
         note_zh="即 8/(8 + 4)。解码器含交叉注意力时为 8/16；计入嵌入后取决于词表大小。",
     )
 )
@@ -243,7 +244,8 @@ add(
         r"\text{Pre-LN trains more stably}",
         evidence="gradproof.numeric.evidence_transformer:pre_vs_post",
         assumptions=("at initialisation", "Xavier weights, Gaussian inputs, a random linear loss, 4 seeds"),
-        note="Measured: the gradient norm of the last layer's W_2 by depth. That training is more stable is an empirical finding.",
+        note="Measured: the gradient norm of the last layer's W_2 by depth. That training is more stable is an"
+        " empirical finding.",
         note_zh="测量初始化时最后一层 W_2 的梯度范数随深度的变化；“训练更稳定”是经验结论。",
     )
 )

@@ -26,7 +26,12 @@ add(
         {"x": "d", "y": "d"},
         ("x", "y"),
         identities=(
-            Identity("p = 3*x; p @ y / (norm(p)*norm(y))", "x @ y / (norm(x)*norm(y))", {"x": "d", "y": "d"}, "lengths do not matter"),
+            Identity(
+                "p = 3*x; p @ y / (norm(p)*norm(y))",
+                "x @ y / (norm(x)*norm(y))",
+                {"x": "d", "y": "d"},
+                "lengths do not matter",
+            ),
         ),
         evidence=EVIDENCE + "cosine",
         assumptions=("neither vector is zero",),
@@ -147,7 +152,9 @@ add(
             ),
         ),
         claims=(
-            Claim(TWO_LAYERS, TWO_LAYER_SHAPES, "W", "outer(a*dsigma(W @ x), x)/sqrt(m)", "proved", "the gradient by W"),
+            Claim(
+                TWO_LAYERS, TWO_LAYER_SHAPES, "W", "outer(a*dsigma(W @ x), x)/sqrt(m)", "proved", "the gradient by W"
+            ),
             Claim(TWO_LAYERS, TWO_LAYER_SHAPES, "a", "sigma(W @ x)/sqrt(m)", "proved", "the gradient by a"),
         ),
         evidence="gradproof.models.experiments.ntk:evidence",
@@ -286,7 +293,12 @@ add(
         "analogy",
         r"\alpha_{ij} \sim |\langle q_i | k_j \rangle|^2",
         identities=(
-            Identity("c = x/norm(x); sum(c**2)", "1", {"x": "n"}, "a superposition is normalised by its length, not by softmax"),
+            Identity(
+                "c = x/norm(x); sum(c**2)",
+                "1",
+                {"x": "n"},
+                "a superposition is normalised by its length, not by softmax",
+            ),
         ),
         claims=(
             Claim(
