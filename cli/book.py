@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradproof.symbolic import latex
@@ -78,9 +78,9 @@ WORDS: dict[str, dict[str, str]] = {
 
 # kinds and verdicts in Chinese
 CHINESE = {
-    "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法", "count": "计数",
-    "claim": "论断", "experiment": "实验", "proved": "已证明", "proved under assumptions": "在假设下已证明",
-    "corrected": "已更正", "counterexample": "反例", "analogy": "类比",
+    "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法",
+    "count": "计数", "claim": "论断", "experiment": "实验", "proved": "已证明", "analogy": "类比",
+    "proved under assumptions": "在假设下已证明", "corrected": "已更正", "counterexample": "反例",
 }  # fmt: skip
 
 
@@ -160,7 +160,9 @@ class Page:
     @property
     def passed(self) -> bool:
         identities = all(fits(i.stated.expected, i.verdict) for i in self.identities)
-        return identities and all(part.passed for part in (*self.claims, *self.moments, *self.evidence))
+        return identities and all(
+            [*(c.passed for c in self.claims), *(m.passed for m in self.moments), *(e.passed for e in self.evidence)]
+        )
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -195,7 +197,8 @@ def fits(expected: str, verdict: str) -> bool:
 def equations_latex(found: Derivation) -> tuple[str, ...]:
     """Definitions and results, a block each, so that a page may break between them."""
     equations = (*found.definitions, *found.results)
-    return tuple(latex.system_latex([e], found.system, found.form, found.letters) for e in equations)
+    letters: Mapping[object, str] = dict(found.letters)
+    return tuple(latex.system_latex([e], found.system, found.form, letters) for e in equations)
 
 
 def joined(blocks: Sequence[str]) -> list[str]:
@@ -219,8 +222,8 @@ def side_latex(text: str, identity: Identity) -> tuple[str, ...]:
 
 def _identity(identity: Identity) -> ShownIdentity:
     proof = prove(identity)
-    sides = (side_latex(text, identity) for text in (identity.left, identity.right))
-    return ShownIdentity(identity, *sides, proof.verdict, proof.how)
+    left, right = (side_latex(text, identity) for text in (identity.left, identity.right))
+    return ShownIdentity(identity, left, right, proof.verdict, proof.how)
 
 
 def _claim(claim: Claim) -> ShownClaim:

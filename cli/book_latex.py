@@ -108,7 +108,8 @@ PREAMBLE = r"""\documentclass[10pt,a4paper,fleqn]{article}
 %(links)s
 \setlength{\parindent}{0pt}\setlength{\parskip}{3pt}\setlength{\mathindent}{6mm}
 \setlength{\emergencystretch}{3em}
-\AtBeginDocument{\abovedisplayskip=2pt plus 1pt\belowdisplayskip=2pt plus 1pt\abovedisplayshortskip=1pt\belowdisplayshortskip=2pt}
+\AtBeginDocument{\abovedisplayskip=2pt plus 1pt\belowdisplayskip=2pt plus 1pt
+  \abovedisplayshortskip=1pt\belowdisplayshortskip=2pt}
 \newsavebox{\formula}
 %% a formula that is wider than the line is scaled down to it
 \newcommand{\fit}[1]{\sbox{\formula}{$\displaystyle #1$}%%

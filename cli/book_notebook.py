@@ -58,7 +58,8 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
     for entry in entries:
         title = entry.title_zh if lang == "zh" else entry.title
         note = entry.note_zh if lang == "zh" else entry.note
-        said = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {entry.verdict}\n\n$$\n{entry.statement}\n$$\n\n{md(note)}"
+        said = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {entry.verdict}\n\n"
+        said += f"$$\n{entry.statement}\n$$\n\n{md(note)}"
         cells += [new_markdown_cell(said.strip()), new_code_cell(f'entry = get("{entry.id}")')]
         if entry.expression and entry.wrt:
             cells.append(new_code_cell(DERIVE.format(lang=', "zh"' if lang == "zh" else "")))

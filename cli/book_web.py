@@ -34,14 +34,15 @@ pre { overflow-x: auto; background: rgba(127, 127, 127, .12); padding: .5rem .8r
 .formula mtd:first-child { text-align: right; }
 .formula mtd:last-child { text-align: left; }
 table { border-collapse: collapse; font-size: 14px; width: 100%; }
-td, th { border-bottom: 1px solid rgba(127, 127, 127, .4); padding: .25rem .6rem .25rem 0; text-align: left; vertical-align: top; }
+td, th { border-bottom: 1px solid rgba(127, 127, 127, .4); padding: .25rem .6rem .25rem 0; text-align: left; }
+td, th { vertical-align: top; }
 .checked, .how { font-size: 13px; opacity: .75; }
 .failed { color: #c00; font-weight: bold; }
 nav ul { columns: 2; font-size: 14px; }
 """
 
 
-# -------------------------------------------------------------------------------------------------------------- Markdown
+# ------------------------------------------------------------------------------------------------------------- Markdown
 
 
 def markdown(found: Sequence[Page]) -> str:
@@ -105,7 +106,8 @@ def _markdown_page(page: Page, level: str) -> Iterable[str]:
     if page.note:
         yield md(page.note)
     if page.result:
-        yield f"**{word('result', lang)}** ({word('with respect to', lang)} {', '.join(f'`{name}`' for name in entry.wrt)})"
+        variables = ", ".join(f"`{name}`" for name in entry.wrt)
+        yield f"**{word('result', lang)}** ({word('with respect to', lang)} {variables})"
         yield from map(_display, joined(page.result))
     if page.steps:
         yield f"**{word('steps', lang)}**"
@@ -148,7 +150,7 @@ def _audit(found: Sequence[Page], lang: str) -> list[list[str]]:
     return [head, *([f"[{md(page.title)}](#{anchor(page)})", page.verdict, page.rests_on] for page in found)]
 
 
-# ------------------------------------------------------------------------------------------------------------------ HTML
+# ----------------------------------------------------------------------------------------------------------------- HTML
 
 
 def mathml(latex: str) -> str:
@@ -215,7 +217,8 @@ def html(found: Sequence[Page]) -> str:
         parts += [f"<nav><h2>{word('index', lang)}</h2><ul>{links}</ul></nav>"]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="{lang}"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+    head += f"<style>{STYLE}</style>"
+    return f'<!doctype html>\n<html lang="{lang}"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 
 def _link(page: Page, text: str = "") -> str:

@@ -46,7 +46,9 @@ def check_command(
         raise click.UsageError('give the formula to check: --claim "2*x", or --file my.py')
     found = formula(expression, declarations, syntax)
     if found.program is None:
-        raise click.UsageError("check takes an expression with its arrays; documented claims are checked by `gradproof audit`")
+        raise click.UsageError(
+            "check takes an expression with its arrays; documented claims are checked by `gradproof audit`"
+        )
     names = variables(wrt)
     if path is not None:
         from gradproof.numeric.check_file import check_file

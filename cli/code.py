@@ -13,7 +13,9 @@ from gradproof.cli.output import emit
 @click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
 @wrt_option
 @click.option("--cotangent", metavar="NAME", help="The adjoint of a non-scalar for a given cotangent.")
-@click.option("--backend", type=click.Choice(["numpy", "torch"]), default="numpy", help="The library that the code uses.")
+@click.option(
+    "--backend", type=click.Choice(["numpy", "torch"]), default="numpy", help="The library that the code uses."
+)
 @syntax_option
 @output_option
 @click.pass_context

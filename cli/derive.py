@@ -53,7 +53,9 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     elif format_ in ("numpy", "torch"):
         emit(report.as_code(derivation, format_), output)
     else:
-        emit({"text": report.as_text, "latex": report.as_latex, "markdown": report.as_markdown}[format_](result), output)
+        emit(
+            {"text": report.as_text, "latex": report.as_latex, "markdown": report.as_markdown}[format_](result), output
+        )
 
 
 def derived(
@@ -74,7 +76,11 @@ def derived(
     from gradproof.symbolic.language import build
     from gradproof.symbolic.syntax import parse
 
-    chosen = [name for name, value in (("--jacobian", jacobian), ("--jvp", jvp), ("--hvp", hvp), ("--order 2", order == 2)) if value]
+    chosen = [
+        name
+        for name, value in (("--jacobian", jacobian), ("--jvp", jvp), ("--hvp", hvp), ("--order 2", order == 2))
+        if value
+    ]
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} ask for different things; choose one")
     if found.entry is not None and not chosen and wrt is None and cotangent is None:

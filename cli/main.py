@@ -95,7 +95,9 @@ def _protected(argument: str) -> str:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; errors of the input are one message on stderr."""
     try:
-        result: Any = group.main(args=[_protected(argument) for argument in arguments], prog_name="gradproof", standalone_mode=False)
+        result: Any = group.main(
+            args=[_protected(argument) for argument in arguments], prog_name="gradproof", standalone_mode=False
+        )
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)

@@ -113,7 +113,11 @@ def as_latex(report: Report) -> str:
     parts = [f"% {report.title}", f"% {LAYOUTS[report.layout]}", f"\\[\n{found.latex(report.form)}\n\\]"]
     if report.steps:
         for number, step in enumerate(found.steps, 1):
-            parts += [f"% {number}. {step.rule}: {step.reason}", f"% checked: {step.checked}", f"\\[\n{step_latex(step)}\n\\]"]
+            parts += [
+                f"% {number}. {step.rule}: {step.reason}",
+                f"% checked: {step.checked}",
+                f"\\[\n{step_latex(step)}\n\\]",
+            ]
     return "\n".join(parts)
 
 
@@ -130,7 +134,11 @@ def as_markdown(report: Report) -> str:
     if report.steps:
         parts += ["## Steps"]
         for number, step in enumerate(found.steps, 1):
-            parts += [f"{number}. **{step.rule}**: {step.reason}", f"$$\n{step_latex(step)}\n$$", f"*checked: {step.checked}*"]
+            parts += [
+                f"{number}. **{step.rule}**: {step.reason}",
+                f"$$\n{step_latex(step)}\n$$",
+                f"*checked: {step.checked}*",
+            ]
     if report.example:
         parts += ["## Example", "```\n" + "\n".join(example_lines(report)) + "\n```"]
     return "\n\n".join(parts)

@@ -9,7 +9,9 @@ import click
 from gradproof.cli.inputs import Formula, formula, output_option
 from gradproof.cli.output import emit, emit_json
 
-FORMAT = click.option("--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format.")
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format."
+)
 STEPS = click.option("--steps/--no-steps", default=True, help="Show every step and how it was checked.")
 
 

@@ -43,7 +43,7 @@ def verify_command(
     if as_json:
         emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
     else:
-        _table(results)
+        print_table(results)
         click.echo(f"{', '.join(f'{count} {status}' for status, count in counts.items())}; {described}")
     return 1 if counts["failed"] else 0
 
@@ -80,7 +80,7 @@ def run(chosen: Sequence[Entry], device: str) -> list[Result]:
         return verify(chosen, device, before)
 
 
-def _table(results: Sequence[Result]) -> None:
+def print_table(results: Sequence[Result]) -> None:
     from rich.console import Console
     from rich.table import Table
 

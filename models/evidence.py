@@ -1,4 +1,4 @@
-"""Numbers for the entries about algorithms: our implementations against independent ones, written here in plain Python."""
+"""Numbers for the entries about algorithms: our implementations against independent ones in plain Python."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def autoregressive() -> list[Evidence]:
     count = 4000
     found = sample(stepper(model), None, [[0]] * count, limit=2, seed=0, eos=END)
     seen = Counter((*h.tokens, END) if h.finished else h.tokens for h in found)
-    exact = {(END,): model((0,))[END]}
+    exact: dict[tuple[int, ...], float] = {(END,): model((0,))[END]}
     for a in range(3):
         for b in range(4):
             exact[a, b] = model((0,))[a] * model((0, a))[b]
@@ -268,7 +268,7 @@ def adam() -> list[Evidence]:
     return [*rows, same("the same by torch.optim.Adam", theta.tolist(), parameter.tolist(), 1e-12)]
 
 
-# -------------------------------------------------------------------------------------------------------- the tiny model
+# ------------------------------------------------------------------------------------------------------- the tiny model
 
 
 def _printed(rows: Iterable[tiny.Row]) -> list[Evidence]:

@@ -203,6 +203,7 @@ _ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
     "mish": functional.mish,
 }
 
+
 def pad(x: Tensor, width: int | tuple) -> Tensor:
     """Zeros around an array: one width, a pair for every axis alike, or a pair for each axis."""
     one = (width, width) if isinstance(width, int) else width

@@ -102,7 +102,9 @@ class Builder:
             if not isinstance(slope, Integer) or slope == 0:
                 continue
             rest = (reading.index - slope * letter.index).expand()
-            low, high = _extremes(rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values()))
+            low, high = _extremes(
+                rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
+            )
             if low is None or high is None:
                 continue
             last = _whole(reading.size - 1 - high if slope > 0 else low, abs(slope))
@@ -132,7 +134,11 @@ class Builder:
             fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
             if not fits and not _fits_when_large(index, size):
                 hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
-                self.fail(f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}", reading.node, ShapeError)
+                self.fail(
+                    f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}",
+                    reading.node,
+                    ShapeError,
+                )
         self.readings.clear()
 
     # --- names and equations

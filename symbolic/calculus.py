@@ -284,9 +284,7 @@ def _contributions(system: System, equation: Equation, active: frozenset[str]) -
         target = array.axes(outs)
         slope = reuse(system, equation, partial.slope)
         term = (cotangent * slope).xreplace(renamed)
-        deltas = [
-            delta(out, index.xreplace(renamed)) for out, index in zip(outs, partial.access.indices, strict=True)
-        ]
+        deltas = [delta(out, index.xreplace(renamed)) for out, index in zip(outs, partial.access.indices, strict=True)]
         axes = [*rows, *((letter, lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in partial.axes)]
         factors, axes, _ = solve_deltas([*Mul.make_args(term), *deltas], axes, target, prefer=new)
         found.append((array.name, sum_(Mul(*factors), axes)))

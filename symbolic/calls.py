@@ -137,4 +137,3 @@ CALLS: dict[str, Call] = {
     "ones": _filled(1),
     "zeros": _filled(0),
 }
-

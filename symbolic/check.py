@@ -24,6 +24,7 @@ from gradproof.symbolic.claims import EXPECTED, Question, pose
 from gradproof.symbolic.counterexample import Counterexample, smallest
 from gradproof.symbolic.evaluate import PRIME
 from gradproof.symbolic.expr import Access, sum_
+from gradproof.symbolic.facts import declared
 from gradproof.symbolic.fold import facts
 from gradproof.symbolic.hints import factor, under_assumption
 from gradproof.symbolic.normal_form import vanishes
@@ -157,11 +158,12 @@ def proof(question: Question) -> str | None:
     difference = Access(question.right, *outs) - Access(question.claim, *outs)
     forward = question.derivation.forward
     kept = frozenset(forward.defined) - forward.hidden
-    inputs = {key: value for key, value in facts(forward).items() if key[0] not in forward.defined}
+    by_definition = declared(system)
+    by_definition.update(facts(forward))
     ways: tuple[tuple[frozenset[str], dict[str, Any], str], ...] = (
-        (kept, {"facts": facts(forward)}, ""),
-        (frozenset(), {"facts": inputs}, ""),
-        (frozenset(), {"facts": inputs, "generic": True}, ", apart from kinks"),
+        (kept, {"facts": by_definition}, ""),
+        (frozenset(), {}, ""),
+        (frozenset(), {"generic": True}, ", apart from kinks"),
     )
     for keep, options, words in ways:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -83,12 +84,18 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
             except NotAlgebraic:
                 break
             if difference is None:
-                how = f"equal modulo {PRIME} at random points" if field is Modular else "equal to 40 digits at random points"
+                how = (
+                    f"equal modulo {PRIME} at random points"
+                    if field is Modular
+                    else "equal to 40 digits at random points"
+                )
                 return f"{how} ({said(sizes)})"
             break
     if difference is None:
         raise StepError(f"no random point could be evaluated for {', '.join(names)}")
-    raise StepError(f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}")
+    raise StepError(
+        f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}"
+    )
 
 
 Difference = tuple[str, tuple[int, ...], Value, Any]
@@ -205,6 +212,10 @@ def _contracted(point: Point, output: str, cotangent: str | None) -> Value:
     return sum(point.entry(cotangent, index) * point.entry(output, index) for index in point.indices(output))
 
 
+def _given_direction(base: Point, directions: Mapping[str, str], name: str, index: tuple[int, ...]) -> Value:
+    return base.entry(directions[name], index)
+
+
 def tangents_hold(
     system: System,
     directions: Mapping[str, str],
@@ -219,7 +230,7 @@ def tangents_hold(
         sizes = small_sizes(system, seed + attempt)
         base = Point(system, sizes, HighPrecision(seed, attempt >= TRIES // 2), seed + attempt)
         try:
-            ahead, behind = _both_sides(base, directions, lambda name, index: base.entry(directions[name], index))
+            ahead, behind = _both_sides(base, directions, partial(_given_direction, base, directions))
             for name, prediction in predicted.items():
                 for index in base.indices(name):
                     measured = (ahead.entry(name, index) - behind.entry(name, index)) / (2 * STEP)

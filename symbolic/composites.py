@@ -15,6 +15,7 @@ from gradproof.symbolic.expr import Access
 from gradproof.symbolic.values import ShapeMismatch, Value, elementwise, inserted, positions, reduced
 
 Axes = int | Sequence[int] | None
+EPSILON = Rational(1, 100000)
 
 
 def _over(b: Builder, op: str, value: Value, axis: Axes) -> Value:
@@ -107,7 +108,7 @@ def log_softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     return _map(b, lambda x, z: x - sympy.log(z), x, z)
 
 
-def layernorm(b: Builder, x: Value, eps: Expr = Rational(1, 100000), axis: Axes = -1) -> Value:
+def layernorm(b: Builder, x: Value, eps: Expr = EPSILON, axis: Axes = -1) -> Value:
     """x̂ = (x − μ)/s with μ = mean x, s = √(mean (x − μ)² + ε): the biased variance, ε inside the root."""
     axes = positions(axis, x.rank)
     key = b.remember("layernorm", x, tuple(axes), eps)
@@ -122,14 +123,16 @@ def layernorm(b: Builder, x: Value, eps: Expr = Rational(1, 100000), axis: Axes 
     return b.memo[key]
 
 
-def rmsnorm(b: Builder, x: Value, eps: Expr = Rational(1, 100000), axis: Axes = -1) -> Value:
+def rmsnorm(b: Builder, x: Value, eps: Expr = EPSILON, axis: Axes = -1) -> Value:
     """x̂ = x/r with r = √(mean x² + ε)."""
     axes = positions(axis, x.rank)
     key = b.remember("rmsnorm", x, tuple(axes), eps)
     if key not in b.memo:
         preferred, b.preferred = b.preferred, None
         c = _helper(b, "c", x)  # a name to eliminate: the derivative is written with x̂ in place of x
-        r = _kept(b, "r", _map(b, lambda q: sympy.sqrt(q + eps), _over(b, "mean", _map(b, lambda c: c**2, c), axes)), axes)
+        r = _kept(
+            b, "r", _map(b, lambda q: sympy.sqrt(q + eps), _over(b, "mean", _map(b, lambda c: c**2, c), axes)), axes
+        )
         b.preferred = preferred
         b.memo[key] = b.define(b.name_for("xhat"), _map(b, lambda c, r: c / r, c, r))
     return b.memo[key]

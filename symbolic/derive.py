@@ -271,13 +271,23 @@ class Log:
         self.steps: list[Step] = []
         self.lang = lang
 
-    def add(self, rule: str, before: Sequence[Equation], after: Sequence[Equation], checked: str, system: System, **words: str) -> None:
+    def add(
+        self,
+        rule: str,
+        before: Sequence[Equation],
+        after: Sequence[Equation],
+        checked: str,
+        system: System,
+        **words: str,
+    ) -> None:
         self.steps.append(Step(rule, reason(rule, self.lang, **words), tuple(before), tuple(after), checked, system))
 
     def forward(self, system: System) -> None:
         self.add("forward", (), system.needed().equations, "by definition", system)
 
-    def adjoints(self, raw: System, forward: System, derived: Sequence[str], output: str, cotangent: str | None) -> None:
+    def adjoints(
+        self, raw: System, forward: System, derived: Sequence[str], output: str, cotangent: str | None
+    ) -> None:
         """One step for the adjoint of every array, each checked against the forward equations alone."""
         check = AdjointCheck(raw, output, cotangent)
         for name in derived:
@@ -345,10 +355,19 @@ class Log:
             words = {}
             if known.used:
                 rule = "simplify with facts"
-                words = {"facts": ", ".join(fact_text(new, key, value) for key, value in known.items() if key in known.used)}
+                words = {
+                    "facts": ", ".join(fact_text(new, key, value) for key, value in known.items() if key in known.used)
+                }
             gone = [e for key, e in before.items() if key not in after]
             both = replace(new, arrays={**old.arrays, **new.arrays}, _cache={})  # the old names are printed too
-            self.add(rule, [*(before[key] for key in changed), *gone], [after[key] for key in changed], checked, both, **words)
+            self.add(
+                rule,
+                [*(before[key] for key in changed), *gone],
+                [after[key] for key in changed],
+                checked,
+                both,
+                **words,
+            )
         return new
 
 

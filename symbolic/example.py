@@ -57,7 +57,8 @@ def worked_example(derivation: Derivation, seed: int = 0, sizes: Mapping[Symbol,
         used = [name for name in system.inputs if any(name in _reads(system, r) for r in [*results, *output])]
         try:
             inputs, values, found = (
-                {name: nested(point, name) for name in dict.fromkeys(group)} for group in (used, [*shown, *output], results)
+                {name: nested(point, name) for name in dict.fromkeys(group)}
+                for group in (used, [*shown, *output], results)
             )
         except Undefined:
             continue

@@ -272,6 +272,7 @@ def _ordered(body: Expr, axes: list[Axis]) -> list[Axis]:
             for letter in letters(index) & bound_letters:
                 key = (access.name, place, str(access.xreplace(blank)))
                 position[letter] = min(position.get(letter, key), key)
+
     def key_of(axis: Axis) -> tuple[object, ...]:
         return axis[0] not in position, position.get(axis[0], ()), str(axis[2])
 

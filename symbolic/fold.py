@@ -169,11 +169,11 @@ def facts(system: System, derived: Iterable[str] = ()) -> Facts:
 
 
 def _possible_totals(equation: Equation) -> list[tuple[int, ...]]:
-    """Axes over which an array may have a constant total: one alone, or all that some part does not have (Z_i in E_ij/Z_i)."""
+    """Axes over which an array may have a constant total: each alone, and all that a part lacks (Z_i in E_ij/Z_i)."""
     found = [(position,) for position in range(len(equation.axes))]
     for part in (*Add.make_args(equation.body), *Mul.make_args(equation.body)):
         missing = tuple(k for k, axis in enumerate(equation.axes) if axis[0] not in letters(part))
-        if 1 < len(missing) and missing not in found and names(part):
+        if len(missing) > 1 and missing not in found and names(part):
             found.append(missing)
     return found
 
@@ -187,9 +187,9 @@ def _is_total(body: Expr) -> bool:
 def _spelled_out(system: System, equation: Equation, definitions: Sequence[Equation]) -> Expr:
     """The body of an equation with helpers and totals put in, so that totals can cancel."""
     for definition in reversed(definitions):
-        if definition.name != equation.name and definition.name in names(equation.body):
-            if definition.name in system.hidden or _is_total(definition.body):
-                equation = put_in(equation, definition)
+        read = definition.name != equation.name and definition.name in names(equation.body)
+        if read and (definition.name in system.hidden or _is_total(definition.body)):
+            equation = put_in(equation, definition)
     return equation.body
 
 
@@ -238,7 +238,7 @@ def common_factor(expr: Add) -> Expr:
                 powers[base] = powers.get(base, Integer(0)) + power
         tables.append(powers)
     shared: dict[Expr, Rational] = {}
-    for base, power in tables[0].items():
+    for base in tables[0]:
         powers_here = [table.get(base, Integer(0)) for table in tables]
         if all(p > 0 for p in powers_here) or all(p < 0 for p in powers_here):
             shared[base] = min(powers_here, key=abs)

@@ -16,7 +16,9 @@ from sympy import Expr, Function, Rational, S
 from gradproof.symbolic.expr import Compare, compare, negate
 
 
-def _own(name: str, derivative: Callable[..., Expr], value: Callable[[Expr], Expr | None] | None = None) -> type[Function]:
+def _own(
+    name: str, derivative: Callable[..., Expr], value: Callable[[Expr], Expr | None] | None = None
+) -> type[Function]:
     """A real function of one argument with its derivative; `value` may decide simple arguments at once."""
 
     def fdiff(self: Function, argindex: int = 1) -> Expr:
@@ -81,7 +83,9 @@ class Elementwise:
     value: Callable[[mpmath.mpf], mpmath.mpf]
 
 
-def _unary(function: Callable[[Expr], Expr], name: str, latex: str = "", numpy: str = "", value: object = None) -> Elementwise:
+def _unary(
+    function: Callable[[Expr], Expr], name: str, latex: str = "", numpy: str = "", value: object = None
+) -> Elementwise:
     return Elementwise(
         function,
         numpy or f"np.{name}({{}})",
@@ -106,7 +110,10 @@ ELEMENTWISE: dict[str, Elementwise] = {
         sigmoid, "sigmoid", r"\operatorname{sigmoid}", numpy="expit({})", value=lambda x: 1 / (1 + mpmath.exp(-x))
     ),
     "softplus": Elementwise(
-        softplus, "np.logaddexp(0, {})", "F.softplus({}, threshold=1e9)", r"\operatorname{softplus}",
+        softplus,
+        "np.logaddexp(0, {})",
+        "F.softplus({}, threshold=1e9)",
+        r"\operatorname{softplus}",
         lambda x: mpmath.log1p(mpmath.exp(x)),
     ),
     "relu": _unary(relu, "relu", r"\operatorname{ReLU}", numpy="np.maximum({}, 0)", value=lambda x: max(x, 0)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,9 +12,9 @@ from typing import Any
 import mpmath
 
 from gradproof.symbolic.assumptions import ASSUMPTIONS, SYMMETRIC, Assumption
-from gradproof.symbolic.checks import small_sizes
+from gradproof.symbolic.checks import at_least_one, small_sizes
 from gradproof.symbolic.evaluate import Undefined
-from gradproof.symbolic.sampling import TOLERANCE, Draw, Pair, Sides, drawn, entries, given, growing, sides
+from gradproof.symbolic.sampling import TOLERANCE, Draw, Pair, Sides, drawn, entries, given, sides
 
 POINTS = 12  # at which an assumption must hold; it mostly fails at the first
 Env = dict[str, Any]
@@ -21,12 +22,14 @@ Powers = tuple[tuple[str, Fraction], ...]
 
 
 def points(pair: Pair, count: int) -> Iterator[Draw]:
-    """Random points, the first of size 2 throughout: most assumptions fail there."""
+    """Random points of sizes 2 to 4, the first of size 2 throughout: most assumptions fail there."""
     kinds = ("small", "positive", "wide", "wide")
+    needed = at_least_one(pair.system)
     for seed in range(count):
-        sizes = small_sizes(pair.system, seed)
-        if not seed and pair.system.sizes:
-            sizes = next(growing(pair.system, dict.fromkeys(sizes, 2), 2), sizes)
+        rng = random.Random(seed)
+        sizes = {symbol: rng.randint(2, 4) if seed else 2 for symbol in pair.system.sizes}
+        if any(int(size.xreplace(sizes)) < 1 for size in needed):
+            sizes = small_sizes(pair.system, seed)
         yield drawn(pair, sizes, seed, kinds[seed % 4])
 
 
@@ -80,7 +83,7 @@ def factor(pair: Pair) -> str | None:
         if ratio is None:
             return None
         measured.append((_environment(pair, draw), ratio))
-    if len(measured) < 2:
+    if len(measured) < 2 or all(_close(ratio, 1) for _, ratio in measured):
         return None
     for number, powers in _candidates(list(measured[0][0])):
         if all(_is(number, powers, env, ratio) for env, ratio in measured):

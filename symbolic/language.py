@@ -18,7 +18,7 @@ from sympy import Expr, Integer, Rational, S
 
 from gradproof.symbolic.builder import Builder, Letter
 from gradproof.symbolic.calls import CALLS, Call
-from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, UnknownNameError
+from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
 from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
@@ -27,7 +27,7 @@ from gradproof.symbolic.syntax import Declaration, Program, Reduction, Statement
 from gradproof.symbolic.syntax import reduction as reduction_of
 from gradproof.symbolic.system import System
 from gradproof.symbolic.values import ShapeMismatch, Value, elementwise, matmul, same
-from gradproof.symbolic.whitelist import items, place
+from gradproof.symbolic.whitelist import items
 
 MAX_BITS = 4096  # of a number that is computed while reading
 
@@ -139,12 +139,16 @@ class Reader:
             b.fail(f"the letters {shown} are not bound", statement.value)
         if name in self.recurrences:
             if value.rank:
-                b.fail(f"an entry of {name} is a number, not an array of shape {value.shape}", statement.value, ShapeError)
+                b.fail(
+                    f"an entry of {name} is a number, not an array of shape {value.shape}", statement.value, ShapeError
+                )
             return self.recurrences[name].add(place, axes, value.expr, statement)
         self.check_complete()
         if any(lo != 0 for _, lo, _ in axes):
             b.fail("an array's index starts at 0; shift the index", statement.value)
-        value = Value(value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes))
+        value = Value(
+            value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes)
+        )
         return self.finish(name, value)
 
     def check_complete(self) -> None:
@@ -175,7 +179,11 @@ class Reader:
     def finish(self, name: str | None, value: Value) -> str:
         b = self.b
         b.preferred = None
-        plain = value.expr.name if isinstance(value.expr, sympy.Basic) and getattr(value.expr, "indices", None) == value.letters else None
+        plain = (
+            value.expr.name
+            if isinstance(value.expr, sympy.Basic) and getattr(value.expr, "indices", None) == value.letters
+            else None
+        )
         whole = plain is not None and b.arrays[plain].shape == value.sizes
         if plain and whole and (plain == name or (name is None and plain not in self.inputs())):
             return plain
@@ -294,7 +302,9 @@ class Reader:
             given = given[0].elts  # ones((n, m))
         arrays = len(given) if count is None else count
         if len(given) < arrays or (count is None and not given and not rule.options):
-            self.b.fail(f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node)
+            self.b.fail(
+                f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node
+            )
         self.b.guards += name == "where"
         values = [self.visit_side(argument, name) for argument in given[:arrays]]
         self.b.guards -= name == "where"
@@ -329,11 +339,17 @@ class Reader:
             return tuple(self.static(item, name) for item in node.elts)
         if isinstance(node, ast.Constant) and not isinstance(node.value, float):
             return node.value
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
+        if (
+            isinstance(node, ast.UnaryOp)
+            and isinstance(node.operand, ast.Constant)
+            and isinstance(node.operand.value, int)
+        ):
             return -node.operand.value if isinstance(node.op, ast.USub) else node.operand.value
         value = self.visit(node)
         if value.rank:
-            self.b.fail(f"this argument of {name} must be a number, not an array of shape {value.shape}", node, ShapeError)
+            self.b.fail(
+                f"this argument of {name} must be a number, not an array of shape {value.shape}", node, ShapeError
+            )
         return value.expr
 
     # --- index notation
@@ -368,7 +384,7 @@ class Reader:
 
     def index_value(self, node: ast.expr) -> Expr:
         value = self.visit(node)
-        if value.rank or not value.expr.is_integer and not value.expr.atoms(Index):
+        if value.rank or (not value.expr.is_integer and not value.expr.atoms(Index)):
             self.b.fail(f"{ast.unparse(node)} cannot be used as an index", node)
         return value.expr
 
@@ -419,7 +435,9 @@ class Reader:
             if array.below is None:
                 self.b.fail(f"{array.name} is not declared as an index; write {array.name}:…:index={size}", part)
             if not same(array.below, size):
-                self.b.fail(f"{array.name} holds integers below {array.below}, the axis has size {size}", part, ShapeError)
+                self.b.fail(
+                    f"{array.name} holds integers below {array.below}, the axis has size {size}", part, ShapeError
+                )
         elif index.is_integer is not True or value.rank:
             self.b.fail(f"{ast.unparse(part)} cannot be used as an index", part)
         else:
@@ -441,7 +459,9 @@ class Reader:
         span = (start - stop if down else stop - start).expand()
         length = sympy.ceiling(span / abs(step)) if abs(step) != 1 else span
         if abs(step) != 1 and not isinstance(length, Integer):
-            self.b.fail(f"the length {span}/{abs(step)} of this slice is not known to be whole; give the size as a number", part)
+            self.b.fail(
+                f"the length {span}/{abs(step)} of this slice is not known to be whole; give the size as a number", part
+            )
         if isinstance(length, Integer) and length < 1:
             self.b.fail("this slice is empty", part, ShapeError)
         letter = self.b.new()
@@ -459,5 +479,3 @@ class Reader:
         if isinstance(value, Integer) and isinstance(size, Integer):
             value = min(value, size)
         return value
-
-

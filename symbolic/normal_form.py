@@ -20,7 +20,8 @@ from time import monotonic
 from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational, Symbol, exp, log
 
 from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, open_, reduce_
-from gradproof.symbolic.fold import Facts, plain
+from gradproof.symbolic.facts import Facts, declared
+from gradproof.symbolic.fold import plain
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.identities import IN_TERMS_OF, SQUARES
 from gradproof.symbolic.normal_conditions import Conditions
@@ -74,7 +75,7 @@ class Normal:
         seconds: float = 1.0,
     ) -> None:
         self.system, self.keep, self.generic = system, frozenset(keep), generic
-        self.facts: Facts = {} if facts is None else facts
+        self.facts = declared(system) if facts is None else facts
         self.budget, self.deadline = budget, monotonic() + seconds
         self.memo: dict[object, Poly] = {}
         self.conditions = Conditions(self)

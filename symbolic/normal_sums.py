@@ -14,10 +14,8 @@ from gradproof.symbolic.expr import (
     Access,
     Axis,
     Compare,
-    Implicit,
     Index,
     Reduce,
-    delta,
     letters,
     nonnegative,
     open_,
@@ -35,7 +33,6 @@ from gradproof.symbolic.polynomials import (
     product_expr,
     scaled,
 )
-from gradproof.symbolic.system import out_letters
 
 if TYPE_CHECKING:
     from gradproof.symbolic.normal_form import Normal, Scope
@@ -50,26 +47,11 @@ class Sums:
 
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
-        arrays = normal.system.arrays
-        implicit = [e for e in normal.system.equations if isinstance(e.body, Implicit)]
-        inverse = {e.name: e.body.matrix for e in implicit if e.body.kind == "inv"}
-        self.inverses = inverse | {matrix: name for name, matrix in inverse.items()}
-        self.symmetric = {name for name, array in arrays.items() if array.properties & {"symmetric", "psd", "diagonal"}}
-        self.symmetric |= {name for name, matrix in inverse.items() if matrix in self.symmetric}
-        self.orthogonal = {name for name, array in arrays.items() if "orthogonal" in array.properties}
 
     def entry(self, access: Access, scope: Scope) -> Poly:
         """An entry of an array that is not replaced; of a symmetric matrix one of the two that are equal."""
-        indices = access.indices
-        properties = self.normal.system.arrays[access.name].properties
-        if access.name in self.symmetric:
-            indices = (*indices[:-2], *sorted(indices[-2:], key=str))
-        value = atom(Access(access.args[0], *indices))
-        if "diagonal" in properties and indices[-1] != indices[-2]:
-            place = Access(access.args[0], *indices[:-1], indices[-2])
-            bracket = self.normal.conditions.of("==", indices[-2], indices[-1], scope)
-            return self.normal.product([atom(place), bracket], scope)
-        return value
+        value = self.normal.facts.entry(access)
+        return atom(access) if value == access else self.normal.of(value, scope)
 
     def total(self, poly: Poly, axes: Sequence[Axis], scope: Scope) -> Poly:
         """Σ over `axes` of a normal form, as a normal form."""
@@ -198,50 +180,18 @@ class Sums:
         for axis in axes:
             letter = axis[0]
             readers = [base for base in factors if letter in letters(base)]
+            powers = {factors[base] for base in readers}
             value = None
-            if len(readers) == 1 and factors[readers[0]] == 1:
-                value = self.fact(readers[0], axis)
-            if value is None and 1 <= len(readers) <= 2:
-                pair = readers if len(readers) == 2 else readers * 2
-                powers = {factors[base] for base in readers}
-                if powers == {Fraction(len(pair) // len(readers))}:
-                    value = self.unit(pair[0], pair[1], axis)
+            if len(readers) == 1 and powers == {1}:
+                value = self.normal.facts.summed(readers[0], axis)
+            elif len(readers) == 1 and powers == {2}:
+                value = self.normal.facts.contracted(readers[0], readers[0], axis)
+            elif len(readers) == 2 and powers == {1}:
+                value = self.normal.facts.contracted(readers[0], readers[1], axis)
             if value is not None:
                 rest = {base: power for base, power in factors.items() if base not in readers}
                 new = self.normal.product([{frozen(rest): Fraction(1)}, self.normal.of(value, inner)], inner)
                 return new, [other for other in axes if other is not axis]
-        return None
-
-    def fact(self, factor: Expr, axis: Axis) -> Expr | None:
-        if not isinstance(factor, Access):
-            return None
-        positions = [k for k, index in enumerate(factor.indices) if axis[0] in letters(index)]
-        if len(positions) != 1 or not self._full(factor, positions[0], axis):
-            return None
-        value = self.normal.facts.get((factor.name, positions[0]))
-        return None if value is None else value.xreplace(dict(zip(out_letters(8), factor.indices, strict=False)))
-
-    def _full(self, access: Access, position: int, axis: Axis) -> bool:
-        """Whether a letter runs over a whole axis of an array."""
-        size = self.normal.system.arrays[access.name].shape[position]
-        return access.indices[position] == axis[0] and axis[1] == 0 and (axis[2] - size).expand() == 0
-
-    def unit(self, left: Expr, right: Expr, axis: Axis) -> Expr | None:
-        """δ for the product of a matrix and its inverse, or of an orthogonal matrix and itself."""
-        if not (isinstance(left, Access) and isinstance(right, Access)) or left.indices[:-2] != right.indices[:-2]:
-            return None
-        inverse = self.inverses.get(left.name) == right.name and left.name != right.name
-        if not inverse and not (left.name == right.name and left.name in self.orthogonal):
-            return None
-        flip = left.name in self.symmetric
-        for a in (-1, -2):
-            for b in (-1, -2):
-                fits = flip or (a != b if inverse else a == b)
-                full = self._full(left, len(left.indices) + a, axis) and self._full(right, len(right.indices) + b, axis)
-                if fits and full:
-                    i, j = left.indices[-3 - a], right.indices[-3 - b]
-                    if axis[0] not in letters(i) | letters(j):
-                        return delta(i, j)
         return None
 
     # --- what is left
@@ -256,8 +206,8 @@ class Sums:
     def closed(self, factors: Factors, axes: list[Axis], scope: Scope) -> tuple[Expr, Fraction]:
         """A connected part as one sum with canonical letters, and a number before it."""
         self.normal.spend(5)
-        flips = [base for base in factors if isinstance(base, Access) and base.name in self.symmetric][:MAX_FLIPS]
-        flips = [base for base in flips if base.indices[-1] != base.indices[-2]]
+        flips = [base for base in factors if isinstance(base, Access) and self.normal.facts.is_symmetric(base.name)]
+        flips = [base for base in flips if base.indices[-1] != base.indices[-2]][:MAX_FLIPS]
         best = min((sum_(product_expr(new), axes) for new in _flipped(factors, flips)), key=str)
         number = Fraction(1)
         if not flips and any(_oriented(base, axes) for base in factors):

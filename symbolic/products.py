@@ -21,7 +21,9 @@ from gradproof.symbolic.system import Array, Equation, System, out_letters
 COTANGENT = "G_unit"  # stands for the unit cotangent until it is replaced
 
 
-def jacobian(system: System, wrt: str | Sequence[str] | None, program: Program, layout: str = "numerator", lang: str = "en") -> Derivation:
+def jacobian(
+    system: System, wrt: str | Sequence[str] | None, program: Program, layout: str = "numerator", lang: str = "en"
+) -> Derivation:
     """∂(output)/∂(variable), entry by entry: J[output indices, variable indices] (numerator layout).
 
     In denominator layout the variable's indices come first. The adjoint is derived with a unit cotangent.
@@ -64,9 +66,7 @@ def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) ->
     # contracted with an arbitrary cotangent it must give the adjoint back
     inside = Mul(Access(COTANGENT, *rows), Access(name, *outs))
     contracted = sum_(inside, row_array.axes(rows)).xreplace(dict(zip(columns, adjoint_equation.place, strict=True)))
-    again = new.with_equations(
-        e.with_body(contracted) if e.name == adjoint_equation.name else e for e in new.equations
-    )
+    again = new.with_equations(e.with_body(contracted) if e.name == adjoint_equation.name else e for e in new.equations)
     checked = same_values(found.system, again, [adjoint_equation.name])
     log.add("unit cotangent", [adjoint_equation], [equation], checked, new)
     return array, equation
@@ -99,7 +99,9 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
     folded = complete(restored(gradient_system(first), system))
     for k, row in enumerate(first.wrt):
         inner = complete(folded.needed([grad(row)]))
-        second = derive_system(inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang)
+        second = derive_system(
+            inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang
+        )
         log.steps += second.steps
         for column in first.wrt[k:]:
             pair = column if row == column else f"{row},{column}"
@@ -206,4 +208,3 @@ def _widened(raw: System, equation: Equation, new: Mapping[str, str], seed: str,
     body = map_accesses(equation.body, replaced, [*new, seed], [*place, *extra])
     axes = (*equation.axes, *((letter, 0 * extent, extent) for letter, extent in zip(extra, size, strict=True)))
     return Equation(new[equation.name], (*equation.place, *extra), axes, body)
-

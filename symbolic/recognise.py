@@ -62,7 +62,7 @@ def _logarithms(builder: Builder, expr: Expr) -> Expr:
 
 def _totals(expr: Expr, axes: Sequence[Axis]) -> Iterator[tuple[Reduce, Sequence[Axis]]]:
     """The sums of exponentials under a division or a logarithm, with the axes in scope."""
-    divides = isinstance(expr, Pow) and expr.exp.is_negative or isinstance(expr, log)
+    divides = (isinstance(expr, Pow) and expr.exp.is_negative) or isinstance(expr, log)
     inner = expr.args[0] if divides else None
     if isinstance(inner, Reduce) and inner.op == "sum" and len(inner.axes) == 1 and isinstance(inner.body, exp):
         if inner.axes[0][1] == 0:
@@ -125,7 +125,9 @@ def match(pattern: Expr, expr: Expr, wanted: Sequence[Index]) -> dict[Index, Exp
     return extend(0, {})
 
 
-def _bind(pattern: Access, access: Access, wanted: Sequence[Index], mapping: dict[Index, Expr]) -> dict[Index, Expr] | None:
+def _bind(
+    pattern: Access, access: Access, wanted: Sequence[Index], mapping: dict[Index, Expr]
+) -> dict[Index, Expr] | None:
     if pattern.name != access.name:
         return None
     mapping = dict(mapping)

@@ -100,7 +100,9 @@ class Recurrence:
         while spans:
             following = next((span for span in spans if same(span[0], reach)), None)
             if following is None:
-                self.fail(f"the pieces of {self.name} leave a gap or overlap at index {reach} of axis {axis}", ShapeError)
+                self.fail(
+                    f"the pieces of {self.name} leave a gap or overlap at index {reach} of axis {axis}", ShapeError
+                )
             spans.remove(following)
             reach = following[1]
         return reach

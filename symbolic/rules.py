@@ -45,7 +45,7 @@ REASONS: dict[str, dict[str, str]] = {
     },
     # --- moments
     "expand": {
-        "en": "the expectation of a sum is the sum of the expectations; sums that are multiplied get letters of their own",
+        "en": "the expectation of a sum is the sum of the expectations; multiplied sums get letters of their own",
         "zh": "和的期望等于期望之和；相乘的求和各用自己的指标",
     },
     "expectation over": {

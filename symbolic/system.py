@@ -207,7 +207,9 @@ class System:
                 if array is None:
                     raise GradproofError(f"{equation.name} reads {access.name}, which is not defined")
                 if len(access.indices) != array.rank:
-                    raise GradproofError(f"{access} has {len(access.indices)} indices, {access.name} has {array.rank} axes")
+                    raise GradproofError(
+                        f"{access} has {len(access.indices)} indices, {access.name} has {array.rank} axes"
+                    )
 
 
 def _components(needs: Mapping[str, set[str]]) -> list[tuple[str, ...]]:

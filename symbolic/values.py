@@ -59,7 +59,9 @@ def same(a: Expr, b: Expr) -> bool:
     return a == b or (a - b).expand() == 0
 
 
-def broadcast(values: Sequence[Value], new: Callable[[], Index]) -> tuple[list[Expr], tuple[Index, ...], tuple[Expr, ...]]:
+def broadcast(
+    values: Sequence[Value], new: Callable[[], Index]
+) -> tuple[list[Expr], tuple[Index, ...], tuple[Expr, ...]]:
     """Line up the axes of several values from the right, as NumPy does: their expressions over common axes.
 
     Raises ShapeMismatch naming the shapes.
@@ -71,7 +73,9 @@ def broadcast(values: Sequence[Value], new: Callable[[], Index]) -> tuple[list[E
         long = [size for size in here if size != 1]
         if any(not same(size, long[0]) for size in long):
             shapes = " and ".join(value.shape for value in values)
-            raise ShapeMismatch(f"shapes {shapes} do not fit: {long[0]} against {next(s for s in long if not same(s, long[0]))}")
+            raise ShapeMismatch(
+                f"shapes {shapes} do not fit: {long[0]} against {next(s for s in long if not same(s, long[0]))}"
+            )
         letters.append(new())
         sizes.append(long[0] if long else S.One)
     exprs = []
@@ -230,5 +234,3 @@ def inserted(value: Value, position: int, new: Callable[[], Index]) -> Value:
     """The value with an axis of size 1 at a position."""
     letters = (*value.letters[:position], new(), *value.letters[position:])
     return Value(value.expr, letters, (*value.sizes[:position], S.One, *value.sizes[position:]))
-
-

@@ -111,7 +111,8 @@ def test_output_goes_to_a_file_whole(tmp_path, capsys):
 
 
 def test_the_help_imports_neither_sympy_nor_numpy():
-    probe = "import sys; from gradproof.cli.main import run; run(['--help']); print(sorted({'sympy','numpy'} & set(sys.modules)))"
+    probe = "import sys; from gradproof.cli.main import run; run(['--help'])\n"
+    probe += "print(sorted({'sympy', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
 

@@ -24,7 +24,12 @@ GRADIENTS = [
     (LAYERNORM, LAYERNORM_SHAPES, "g", "colsum(T ⊙ x̂)"),
     (LAYERNORM, LAYERNORM_SHAPES, "b", "colsum(T)"),
     ("sum[i,j](A[i,j]*x[i]**2)", {"A": "n,m", "x": "n"}, "x", "2 x ⊙ rowsum(A)"),
-    ("c @ tanh(2*x + U @ tanh(x))", {"c": "n", "x": "n", "U": "n,n"}, "U", "(c ⊙ (1 − tanh(2 x + U tanh(x))²)) tanh(x)ᵀ"),
+    (
+        "c @ tanh(2*x + U @ tanh(x))",
+        {"c": "n", "x": "n", "U": "n,n"},
+        "U",
+        "(c ⊙ (1 − tanh(2 x + U tanh(x))²)) tanh(x)ᵀ",
+    ),
     ("trace(A) + 1", {"A": "n,n"}, "A", "I"),
     ("trace(A.T @ A) - 3", {"A": "n,n"}, "A", "2 A"),
     ("norm(x)", {"x": "n"}, "x", "x/r"),

@@ -45,7 +45,9 @@ def test_first_order(text, shapes, wrt):
     value, gradients = function(**{name: array for name, array in arrays.items() if name in needed})
     assert agrees(value, reference.detach().numpy())
     for name, gradient in zip(variables, expected, strict=True):
-        assert agrees(gradients[name], torch.zeros_like(tensors[name]).numpy() if gradient is None else gradient.numpy()), name
+        assert agrees(
+            gradients[name], torch.zeros_like(tensors[name]).numpy() if gradient is None else gradient.numpy()
+        ), name
 
 
 @pytest.mark.parametrize(("text", "shapes", "wrt"), SECOND, ids=[row[0] for row in SECOND])

@@ -1,4 +1,4 @@
-"""Numbers that must come out, computed from the very equations of the catalogue (and by the models' implementations)."""
+"""Numbers that must come out, computed from the equations of the catalogue and by the models' code."""
 
 import math
 

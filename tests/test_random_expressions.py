@@ -32,9 +32,16 @@ VARIABLES = {
     ("k", "n", "d"): ["R"],
 }
 SHAPES = {name: ",".join(shape) for shape, names in VARIABLES.items() for name in names}
-SMOOTH = ("tanh({})", "sin({})", "cos({})", "sigmoid({})", "({})**2", "exp(-({})**2)", "softplus({})", "log(1 + ({})**2)",
-          "sqrt(1 + ({})**2)", "({}) / (1 + ({})**2)", "erf({})", "silu({})", "2*({}) - 1", "-({})", "gelu({})")  # fmt: skip
-ROWWISE = ("softmax({})", "log_softmax({})", "layernorm({}, eps=0.1)", "({}) / sqrt(1 + sum(({})**2, axis=-1, keepdims=True))")
+SMOOTH = """
+tanh({})|sin({})|cos({})|sigmoid({})|({})**2|exp(-({})**2)|softplus({})|log(1 + ({})**2)|sqrt(1 + ({})**2)
+|({}) / (1 + ({})**2)|erf({})|silu({})|2*({}) - 1|-({})|gelu({})
+""".replace("\n", "").split("|")
+ROWWISE = (
+    "softmax({})",
+    "log_softmax({})",
+    "layernorm({}, eps=0.1)",
+    "({}) / sqrt(1 + sum(({})**2, axis=-1, keepdims=True))",
+)
 KINKS = ("relu({})", "abs({})", "maximum({}, 0.3)", "where({} > 0.1, {}, ({})**2)")
 
 
@@ -42,11 +49,17 @@ KINKS = ("relu({})", "abs({})", "maximum({}, 0.3)", "where({} > 0.1, {}, ({})**2
 def expression(draw, shape, depth):
     """A text whose value has the given shape (a tuple of size names)."""
     if depth == 0:
-        return draw(st.sampled_from([*VARIABLES.get(shape, []), *(["1.5", "0.3"] if not shape else [])] or [filled(shape)]))
+        return draw(
+            st.sampled_from([*VARIABLES.get(shape, []), *(["1.5", "0.3"] if not shape else [])] or [filled(shape)])
+        )
     inner = lambda s=shape, less=1: draw(expression(s, max(depth - less, 0)))  # noqa: E731
     kinds = ["sum", "product", "smooth", "smooth", "kink", "scaled"]
-    kinds += {0: ["total", "dot", "mean", "logsumexp", "trace"], 1: ["rowwise", "reduced", "matvec", "vecmat"]}.get(len(shape), [])
-    kinds += {2: ["rowwise", "matmul", "outer", "broadcast", "transpose"], 3: ["broadcast", "batched"]}.get(len(shape), [])
+    kinds += {0: ["total", "dot", "mean", "logsumexp", "trace"], 1: ["rowwise", "reduced", "matvec", "vecmat"]}.get(
+        len(shape), []
+    )
+    kinds += {2: ["rowwise", "matmul", "outer", "broadcast", "transpose"], 3: ["broadcast", "batched"]}.get(
+        len(shape), []
+    )
     kind = draw(st.sampled_from(kinds))
     if kind == "sum":
         return f"({inner()} {draw(st.sampled_from('+-'))} {inner()})"
@@ -70,7 +83,11 @@ def expression(draw, shape, depth):
     if kind == "trace":
         return f"trace({inner(('n', 'n'))})"
     if kind == "reduced":
-        return f"sum({inner((other, *shape))}, axis=0)" if draw(st.booleans()) else f"mean({inner((*shape, other))}, axis=1)"
+        return (
+            f"sum({inner((other, *shape))}, axis=0)"
+            if draw(st.booleans())
+            else f"mean({inner((*shape, other))}, axis=1)"
+        )
     if kind == "matvec":
         return f"({inner((*shape, other))}) @ ({inner((other,))})"
     if kind == "vecmat":
@@ -122,7 +139,11 @@ def check(text, used, seed):
     system = build(tree, SHAPES)
     along = jvp(system, {name: f"d_{name}" for name in used}, tree)
     result = along.gradients[along.output].equation.name
-    near(run(compile_numpy(along.system, [result]), {**arrays, **{f"d_{n}": v for n, v in directions.items()}})[result], change, text)
+    near(
+        run(compile_numpy(along.system, [result]), {**arrays, **{f"d_{n}": v for n, v in directions.items()}})[result],
+        change,
+        text,
+    )
     name = used[0]
     inner = (expected[0] * torch.tensor(directions[name])).sum()
     second = torch.autograd.grad(inner, tensors[name], allow_unused=True)[0] if inner.requires_grad else None
@@ -133,7 +154,9 @@ def check(text, used, seed):
 
 
 def run(function, arrays):
-    return function(**{name: value for name, value in arrays.items() if name in function.arguments.names}, **sizes_for(function))
+    return function(
+        **{name: value for name, value in arrays.items() if name in function.arguments.names}, **sizes_for(function)
+    )
 
 
 def sizes_for(function):

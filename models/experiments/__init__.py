@@ -1,4 +1,4 @@
-"""Experiments for claims that only an experiment can speak to: seeded, seconds long, with a conclusion from the numbers.
+"""Experiments for claims that only an experiment can speak to: seeded, short, the conclusion from the numbers.
 
 >>> sorted(EXPERIMENTS)[:3]
 ['block_depth', 'dimension', 'double_descent']

@@ -29,7 +29,14 @@ def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
     if entry.mode == "jacobian":
         found = jacobian(system, entry.wrt, program, lang=lang)
     elif entry.mode == "tangent":
-        found = jvp(system, {name: f"d{name}" for name in entry.wrt}, program, lang, [dot(name) for name in entry.shown], entry.absorbed)
+        found = jvp(
+            system,
+            {name: f"d{name}" for name in entry.wrt},
+            program,
+            lang,
+            [dot(name) for name in entry.shown],
+            entry.absorbed,
+        )
         found = replace(found, listed=tuple(dot(name) for name in entry.shown))
     elif entry.mode == "hessian":
         found = hessian(system, entry.wrt, program, lang)

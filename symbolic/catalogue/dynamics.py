@@ -57,8 +57,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "fixed_point",
-        note="A residual layer with a constant branch has no fixed point. A contraction has exactly one (Banach); a network"
-        " stops after L layers either way.",
+        note="A residual layer with a constant branch has no fixed point. A contraction has exactly one (Banach); a"
+        " network stops after L layers either way.",
         note_zh="残差分支为常数的层没有不动点；压缩映射恰有一个（Banach）。无论如何网络在 L 层后就停止。",
     )
 )
@@ -125,7 +125,8 @@ add(
                 "the factors in the document's order k = l … L − 1",
             ),
         ),
-        note="With ∂L/∂H_L a row on the left the factors run k = L − 1, …, l. The document prints ∏ from k = l to L − 1.",
+        note="With ∂L/∂H_L a row on the left the factors run k = L − 1, …, l. The document prints ∏ from k = l to L"
+        " − 1.",
         note_zh="∂L/∂H_L 为左侧行向量时，因子次序为 k = L − 1, …, l；文中写作 k 从 l 到 L − 1 的连乘。",
     )
 )

@@ -104,7 +104,8 @@ def add(entry: Entry) -> Entry:
 
     Raises GradproofError where the entry is incomplete or its identifier is taken.
 
-    >>> add(Entry("my.square", "A square", "平方", "gradient", "my notes", "proved", "x^2", "sum(x**2)", {"x": "n"}, ("x",))).topic
+    >>> square = ("my.square", "A square", "平方", "gradient", "my notes", "proved", "x^2", "sum(x**2)", {"x": "n"}, ("x",))
+    >>> add(Entry(*square)).topic
     'my'
     >>> remove("my.square")
     """
@@ -115,7 +116,9 @@ def add(entry: Entry) -> Entry:
     if entry.id in _ENTRIES:
         raise GradproofError(f"there is an entry {entry.id} already")
     if not (entry.expression or entry.identities or entry.claims or entry.moments or entry.evidence):
-        raise GradproofError(f"{entry.id} states nothing that can be shown: give an expression, an identity or evidence")
+        raise GradproofError(
+            f"{entry.id} states nothing that can be shown: give an expression, an identity or evidence"
+        )
     _ENTRIES[entry.id] = entry
     return entry
 

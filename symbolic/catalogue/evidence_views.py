@@ -180,7 +180,7 @@ def influence() -> list[Evidence]:
     ]
 
 
-# ------------------------------------------------------------------------------------------------------ dynamical systems
+# ---------------------------------------------------------------------------------------------------- dynamical systems
 
 
 def _iterate(step: Callable[[float], float], start: float, count: int) -> float:

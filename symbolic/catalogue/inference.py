@@ -114,8 +114,8 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_inference:cache",
-        note="Under a causal mask the earlier positions do not change either. With RoPE or sinusoids the newest position"
-        " must be given its own number t, not 0.",
+        note="Under a causal mask the earlier positions do not change either. With RoPE or sinusoids the newest"
+        " position must be given its own number t, not 0.",
         note_zh="在因果掩码下之前位置的输出也不变。使用 RoPE 或正弦编码时，新位置必须使用其真实编号 t，而不是 0。",
     )
 )
@@ -144,9 +144,10 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_inference:cache_cost",
-        note="One step falls from O(t²) to O(t) operations, a whole sequence of T words from O(T³) to O(T²). (A multiply"
-        " and an add count as two; the projections fall from t + 1 rows to one.)",
-        note_zh="每步由 O(t²) 降为 O(t)，整段 T 个词由 O(T³) 降为 O(T²)。（一次乘加计 2 次运算；投影由 t + 1 行降为 1 行。）",
+        note="One step falls from O(t²) to O(t) operations, a whole sequence of T words from O(T³) to O(T²). (A"
+        " multiply and an add count as two; the projections fall from t + 1 rows to one.)",
+        note_zh="每步由 O(t²) 降为 O(t)，整段 T 个词由 O(T³) 降为 O(T²)。（一次乘加计 2 次运算；投影由 t + 1 行降为"
+        " 1 行。）",
     )
 )
 
@@ -219,7 +220,8 @@ add(
         "proved",
         r"\mathrm{BLEU} = BP \cdot \exp\Bigl(\sum_{n=1}^{N} w_n \log p_n\Bigr)",
         evidence=EVIDENCE + "bleu_scores",
-        note="Over a whole corpus. BP = 1 if c > r, else exp(1 − r/c). A zero count makes it 0; sacrebleu's scale is 100.",
+        note="Over a whole corpus. BP = 1 if c > r, else exp(1 − r/c). A zero count makes it 0; sacrebleu's scale is"
+        " 100.",
         note_zh="按整个语料计算。c > r 时 BP = 1，否则为 exp(1 − r/c)。任一计数为零则得 0；sacrebleu 的分数乘以 100。",
     )
 )

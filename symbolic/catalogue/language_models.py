@@ -94,7 +94,8 @@ add(
         evidence=EVIDENCE + "batch_loss",
         note="This is a mean over sequences, not over words: long sequences weigh more. Most programs divide by the"
         " number of words instead. Padding (keep = 0) contributes nothing to loss and gradient.",
-        note_zh="这是对序列求平均，而不是对词求平均：长序列权重更大；多数程序改为除以词数。填充位置 (keep = 0) 对损失与梯度没有贡献。",
+        note_zh="这是对序列求平均，而不是对词求平均：长序列权重更大；多数程序改为除以词数。填充位置 (keep = 0)"
+        " 对损失与梯度没有贡献。",
     )
 )
 
@@ -164,7 +165,8 @@ add(
             Identity("exp(logsumexp(0*o))", "V", {"o": "V"}, "a uniform model over V words"),
         ),
         evidence="gradproof.models.evidence:perplexity",
-        note="A word of probability 0 makes it infinite; a mean above about 709 overflows float64 and is reported as infinite.",
+        note="A word of probability 0 makes it infinite; a mean above about 709 overflows float64 and is reported as"
+        " infinite.",
         note_zh="出现概率为 0 的词时困惑度为无穷；均值超过约 709 时 float64 溢出，报告为无穷。",
     )
 )

@@ -31,8 +31,8 @@ add(
         identities=(
             Identity(
                 ADAM_STEP,
-                "M = (beta_1*m_0 + (1 - beta_1)*g)/(1 - beta_1**t); V = (beta_2*v_0 + (1 - beta_2)*g*g)/(1 - beta_2**t); "
-                "theta - eta*M/(sqrt(V) + epsilon)",
+                "M = (beta_1*m_0 + (1 - beta_1)*g)/(1 - beta_1**t); V = (beta_2*v_0 + (1 - beta_2)*g*g)/(1 -"
+                " beta_2**t); theta - eta*M/(sqrt(V) + epsilon)",
                 ADAM_SHAPES,
                 "the step in one line; ε stands outside the root",
             ),
@@ -155,8 +155,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "training",
-        note="Maximum likelihood returns one point without a width. Where the optimum is unique the start leaves no trace,"
-        " while a prior does.",
+        note="Maximum likelihood returns one point without a width. Where the optimum is unique the start leaves no"
+        " trace, while a prior does.",
         note_zh="极大似然只给出一个点，没有宽度；最优点唯一时初值不留痕迹，而先验会留下影响。",
     )
 )
@@ -209,7 +209,8 @@ add(
                 "C",
                 "theta - eta*lam*theta/(abs(lam*theta) + epsilon)",
                 "refuted",
-                "decoupled decay (AdamW), as if it were the first step of Adam with the penalty as its gradient (g = 0)",
+                "decoupled decay (AdamW), as if it were the first step of Adam with the penalty as its gradient (g ="
+                " 0)",
             ),
         ),
         evidence=EVIDENCE + "decay",
@@ -244,8 +245,8 @@ add(
             ),
         ),
         evidence="gradproof.models.evidence:curvature",
-        note="The Hessian with respect to the parameters of a network can have negative eigenvalues, as that of the tiny"
-        " model does.",
+        note="The Hessian with respect to the parameters of a network can have negative eigenvalues, as that of the"
+        " tiny model does.",
         note_zh="对网络参数的海森矩阵可以有负特征值，24 参数小模型即是如此。",
     )
 )

@@ -1,4 +1,4 @@
-"""Views and analogies: geometry, transport, statistical mechanics, learning theory, influence (S-E11 … S-E20, C15.10)."""
+"""Views and analogies: geometry, transport, statistical mechanics, learning theory, influence."""
 
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add
 
@@ -68,7 +68,8 @@ add(
         identities=(
             Identity(
                 "sum(alpha*c) + epsilon*sum(alpha*log(alpha))",
-                "epsilon*sum(alpha*(log(alpha) - log_softmax(-c/epsilon))) - epsilon*sum(logsumexp(-c/epsilon, axis=1))",
+                "epsilon*sum(alpha*(log(alpha) - log_softmax(-c/epsilon))) - epsilon*sum(logsumexp(-c/epsilon,"
+                " axis=1))",
                 TRANSPORT,
                 "the objective is ε KL(α ‖ softmax(−c/ε)) and a constant, so softmax is the only minimum",
             ),
@@ -277,8 +278,8 @@ add(
         "counterexample",
         r"\text{“the complexity depends on depth, width and number of heads”}",
         evidence=EVIDENCE + "architecture",
-        note="A norm-based bound depends on the norms of the weights. With Σ_r |a_r| ‖w_r‖ ≤ B the class of ReLU networks"
-        " has the same complexity at every width.",
+        note="A norm-based bound depends on the norms of the weights. With Σ_r |a_r| ‖w_r‖ ≤ B the class of ReLU"
+        " networks has the same complexity at every width.",
         note_zh="基于范数的界取决于权重的范数：在 Σ_r |a_r| ‖w_r‖ ≤ B 的限制下，ReLU 网络类在任何宽度下复杂度相同。",
     )
 )
@@ -311,8 +312,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "quantum",
-        note="Squared overlaps are not the softmax of overlaps, and a sign matters to softmax only. Attention returns the"
-        " weighted mixture itself; nothing collapses to one state.",
+        note="Squared overlaps are not the softmax of overlaps, and a sign matters to softmax only. Attention"
+        " returns the weighted mixture itself; nothing collapses to one state.",
         note_zh="重叠平方不是重叠的 softmax，且只有 softmax 区分符号。注意力返回加权混合本身，并没有坍缩到某一状态。",
     )
 )
@@ -340,7 +341,8 @@ add(
         "claim",
         "C15.10",
         "counterexample",
-        r"\frac{\partial L}{\partial m_j} = \alpha_j\, (v_j \cdot u) \quad\text{when word } j \text{ is scaled by } m_j",
+        r"\frac{\partial L}{\partial m_j} = \alpha_j\, (v_j \cdot u) \quad\text{when word } j \text{ is scaled by }"
+        r" m_j",
         claims=(
             Claim(
                 "z = sum(m[:, None]*alpha[:, None]*V, axis=0); z @ u",
