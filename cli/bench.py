@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -88,7 +89,7 @@ def sympy_least_squares() -> object:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def bench_derive(rounds: int, as_json: bool) -> int:
     """Derivations with every step checked, warm, in one process."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for case in CASES:
         times = timed(lambda case=case: derivation(case), rounds)  # type: ignore[misc]
         rows.append({"name": case.name, "seconds": statistics.median(times), "limit": case.limit})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradproof.symbolic import latex
@@ -197,8 +197,7 @@ def fits(expected: str, verdict: str) -> bool:
 def equations_latex(found: Derivation) -> tuple[str, ...]:
     """Definitions and results, a block each, so that a page may break between them."""
     equations = (*found.definitions, *found.results)
-    letters: Mapping[object, str] = dict(found.letters)
-    return tuple(latex.system_latex([e], found.system, found.form, letters) for e in equations)
+    return tuple(latex.system_latex([e], found.system, found.form, found.letters) for e in equations)
 
 
 def joined(blocks: Sequence[str]) -> list[str]:

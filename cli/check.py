@@ -63,7 +63,7 @@ def check_command(
     layout = options.pop("layout")
     if layout is not None:
         options["layout"] = layout
-    return _finish(check(found.program, found.declarations, names[0], claim, let=let, **options), as_json)
+    return _finish(check(found.program, found.declarations, names[0], str(claim), let=let, **options), as_json)
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -66,9 +66,9 @@ def _continued(run: Any, texts: tuple[str, ...], how: dict[str, Any]) -> list[di
     import numpy as np
 
     from gradproof.models.decoding import beam_search, sample
-    from gradproof.models.incremental import stepper
+    from gradproof.models.incremental import TransformerStepper
 
-    step, rows = stepper(run.model), []
+    step, rows = TransformerStepper(run.model), []
     for text in texts:
         prompt = np.array([run.source.encode(text)])
         if not prompt.size:

@@ -78,7 +78,7 @@ def layer(kind: str, *, encoder: bool = False, reverse: bool = False, context: b
     shapes = {"x": "T,B,p", **cell_shapes(kind, ""), **{f"W_i{g}": "p,d" for g in CELLS[kind]}}
     shapes |= {f"W_c{g}": "u,d" for g in CELLS[kind]} | {"ctx": "B,u"} if context else {}
     shapes |= {"m": "B,T"} if masked else {}
-    outputs = ("s", "last")
+    outputs: tuple[str, ...] = ("s", "last")
     if kind == "lstm":
         lines.append("last_c = c[-1]")
         outputs = (*outputs, "last_c")

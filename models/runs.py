@@ -128,9 +128,9 @@ def _pair_run(
     target = Vocabulary.build((t for p in pairs.train for t in p.targets), kind=target_kind(data))
     model = make_model(kind, {**config, "source_size": source.size, "target_size": target.size}, settings.seed)
     run = Run(model, kind, source, target, data)
-    limits = {"source_limit": run.limit, "target_limit": run.limit}
-    train = encode_pairs(pairs.train, source, target, **limits)
-    held_out = encode_pairs(pairs.validation, source, target, **limits)
+    limit = run.limit
+    train = encode_pairs(pairs.train, source, target, source_limit=limit, target_limit=limit)
+    held_out = encode_pairs(pairs.validation, source, target, source_limit=limit, target_limit=limit)
     some = pairs.validation[:300]
 
     def validate() -> dict[str, float]:

@@ -189,7 +189,7 @@ class Seq2Seq(Model[PairBatch]):
             "target": batch.target_in,
             "y": batch.target_out,
             "weight": (batch.target_mask * weight).astype(self.dtype),
-            "epsilon": self.dtype.type(self.config.smoothing),  # type: ignore[dict-item]
+            "epsilon": self.dtype.type(self.config.smoothing),
         }
 
     def source_values(self, source: Array, mask: NDArray[np.bool_]) -> dict[str, Array]:

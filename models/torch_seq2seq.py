@@ -55,7 +55,7 @@ class TorchSeq2Seq(nn.Module):
         packed = pack_padded_sequence(self.source(source), seen.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         states, last = self.encoder(packed)
         memory, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
-        start = tuple(self.both(part) for part in last) if c.cell == "lstm" else self.both(last)
+        start: Any = tuple(self.both(part) for part in last) if c.cell == "lstm" else self.both(last)
         x = self.target(target)
         if c.feeding:
             return self.out(self.fed(x, start, memory, seen))
@@ -83,10 +83,10 @@ class TorchSeq2Seq(nn.Module):
 
     def fed(self, x: Tensor, start: Any, memory: Tensor, seen: Tensor) -> Tensor:
         lstm = self.c.cell == "lstm"
-        states = [(start[0][k], start[1][k]) if lstm else start[k] for k in range(self.c.layers)]
+        states: list[Any] = [(start[0][k], start[1][k]) if lstm else start[k] for k in range(self.c.layers)]
         feed, found = x.new_zeros(len(x), self.c.readout_width), []
         for step in range(x.shape[1]):
-            value = torch.cat([x[:, step], feed], dim=1)
+            value: Any = torch.cat([x[:, step], feed], dim=1)
             for k, cell in enumerate(self.cells):
                 states[k] = cell(value, states[k])
                 value = states[k][0] if lstm else states[k]

@@ -116,7 +116,8 @@ class TorchTransformer(nn.Module):
         if c.closing_norm:
             norm = nn.LayerNorm if c.norm == "layernorm" else nn.RMSNorm
             self.decoder_norm = norm(c.width, eps=1e-5)
-            self.encoder_norm = norm(c.width, eps=1e-5) if pairs else None
+            if pairs:
+                self.encoder_norm = norm(c.width, eps=1e-5)
         self.out = nn.Linear(c.width, c.target_size, c.bias)
         if c.tied:
             self.out.weight = self.embed.weight

@@ -3,7 +3,7 @@
 >>> config = TransformerConfig("decoder", target_size=10, width=8, heads=2, inner=16, layers=1)
 >>> model = Transformer(config, seed=0)
 >>> len(model.evaluation_steps), model.parameters["decoder.0.attention.W_Q"].shape
-(6, (8, 2, 4))
+(7, (8, 2, 4))
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Transformer(Model[PairBatch | TextBatch]):
         return {
             **dict(self.data(batch)),
             "weight": (self.mask(batch) * weight).astype(self.dtype),
-            "epsilon": self.dtype.type(self.config.smoothing),  # type: ignore[dict-item]
+            "epsilon": self.dtype.type(self.config.smoothing),
         }
 
     def data(self, batch: PairBatch | TextBatch) -> Iterator[tuple[str, Array]]:
@@ -232,10 +232,10 @@ class Transformer(Model[PairBatch | TextBatch]):
             yield from ((f"{side}.C", cosine.astype(self.dtype)), (f"{side}.Z", sine.astype(self.dtype)))
 
     def check(self, batch: PairBatch | TextBatch) -> None:
-        pairs = isinstance(batch, PairBatch)
-        if pairs != (self.config.kind == "encoder-decoder"):
+        if isinstance(batch, PairBatch) != (self.config.kind == "encoder-decoder"):
             raise TrainingError(f"a {self.config.kind} model cannot read a {type(batch).__name__}")
-        longest = max(batch.source.shape[1], batch.target_in.shape[1]) if pairs else batch.inputs.shape[1]
+        tokens = (batch.source, batch.target_in) if isinstance(batch, PairBatch) else (batch.inputs,)
+        longest = max(array.shape[1] for array in tokens)
         if longest > self.config.limit:
             raise TrainingError(f"a sequence of {longest} tokens is longer than the model's limit, {self.config.limit}")
 

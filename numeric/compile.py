@@ -53,6 +53,7 @@ class Derivation(Protocol):
     def gradients(self) -> Mapping[str, Derived]: ...
     @property
     def program(self) -> Program: ...
+    def line(self, equation: Equation) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ def compile_numpy(
     comment: Callable[[Equation], str] | None = None,
 ) -> Compiled:
     """The function that computes a system's outputs, or a derivation's value and gradients.
+
+    `comment` gives the line of comment above each equation; a derivation's own formulas are taken otherwise.
 
     >>> from gradproof.symbolic.expr import Index, Size, sum_
     >>> from gradproof.symbolic.system import Array
@@ -123,6 +126,8 @@ def compile_with(
     comment: Callable[[Equation], str] | None,
 ) -> Compiled:
     """Lower, print and compile, for one array library."""
+    if comment is None and not isinstance(derived, System):
+        comment = comments(derived)
     if isinstance(derived, System):
         wanted = tuple(outputs or derived.outputs)
         system, result = derived.needed(wanted), Result(wanted, None)
@@ -140,6 +145,17 @@ def compile_with(
         [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
     )
     return Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment).build(name)
+
+
+def comments(derived: Derivation) -> Callable[[Equation], str]:
+    """Each equation as the derivation prints it."""
+    printed = {(e.name, e.place): e for e in with_forward(derived).equations}
+
+    def comment(equation: Equation) -> str:
+        original = printed.get((equation.name, equation.place))
+        return derived.line(original) if original is not None else ""
+
+    return comment
 
 
 def with_forward(derived: Derivation) -> System:

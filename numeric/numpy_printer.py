@@ -157,7 +157,10 @@ class NumpyPrinter(StatementPrinter):
         return self.form("float", self.expression(node, POSTFIX), dtype=self.dtype or "float")
 
     def print_call(self, node: Node) -> tuple[str, int]:
-        return self.called(node.data[0], node.args), POSTFIX
+        text = self.called(node.data[0], node.args)
+        if text[0] == "(" and text[-1] == ")":  # a formula in brackets
+            return text[1:-1], ADD
+        return text, POSTFIX
 
     def called(self, function: str, args: Sequence[Node]) -> str:
         return self.functions[function].format(*map(self.expression, args))

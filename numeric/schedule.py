@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sympy import Expr, Symbol
 
@@ -45,6 +46,8 @@ class Schedule:
         self.done: set[Node] = set()
         self.inlined: set[Node] = set()
         self.entries: list[Entry] = []
+        loops = [s for s in statements if isinstance(s, Loop)]
+        self.looped = {s.equation for s in walk(loops) if isinstance(s, Store)}  # their comments stand in the loop
         for statement in statements:
             self._emit(statement)
         self._delete()
@@ -130,8 +133,11 @@ class Schedule:
         self.entries.append((target, value))
 
     def _comment(self, statement: Store) -> str:
-        text = self.comment(statement.equation) if statement.equation is not None else ""
-        return f"# {text}\n    " if text else ""
+        text = self._text(statement)
+        return f"# {text}\n    " if text and statement.equation not in self.looped else ""
+
+    def _text(self, statement: Store) -> str:
+        return self.comment(statement.equation) if statement.equation is not None else ""
 
     def _prepare(self, node: Node, name: str, into: list[Entry]) -> None:
         """Name what a line needs, and parts of it until it is short enough."""
@@ -223,7 +229,7 @@ class Schedule:
                 self._prepare(statement.node, target, entries)
                 self._note_inlined(statement.node)
                 body += [_as_store(entry) for entry in entries]
-                body.append(statement)
+                body.append(replace(statement, comment=self._text(statement)))
             elif isinstance(statement, Store):
                 self._root(statement, entries)
                 body += [_as_store(entry) for entry in entries]

@@ -24,6 +24,8 @@ VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "res
 class StatementPrinter(NumberPrinter):
     """Prints what `sympy.lambdify` gets from a schedule, given the names of some nodes."""
 
+    repeated_level = COMPARE  # how tightly an array must bind that `full` repeats
+
     def __init__(
         self, names: dict[Node, str], like: Mapping[tuple[Expr, ...], str] | None = None, dtype: str = ""
     ) -> None:
@@ -59,7 +61,8 @@ class StatementPrinter(NumberPrinter):
             return [f"{item.name} = {self.allocate('empty', item.shape)}"]
         target = f"{item.name}{self.subscript(item.places, item.shape)}" if item.places else item.name
         text, rest = self.assigned(target, item.node)
-        return [f"{target} = {text}", *rest]
+        comment = [f"# {item.comment}"] if item.comment else []
+        return [*comment, f"{target} = {text}", *rest]
 
     def bounds(self, start: Expr, stop: Expr) -> str:
         return self.number(stop) if start == 0 else f"{self.number(start)}, {self.number(stop)}"

@@ -33,6 +33,7 @@ class Store:
     places: tuple[Place, ...] = ()
     shape: tuple[Expr, ...] = ()
     equation: Equation | None = None
+    comment: str = ""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def pose(
 
     Raises ExpressionError for input that cannot be used.
     """
-    declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)  # type: ignore[arg-type]
+    declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
     program = parse(expression) if isinstance(expression, str) else expression
     program, later = with_lets(program, let or {}, declarations)
     forward = build(program, declarations)

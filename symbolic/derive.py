@@ -151,7 +151,8 @@ def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
     Helpers are put into the forward equations that use them; what prints as a function (softmax) needs no helper.
     A helper that a derived equation still reads is shown like any other name.
     """
-    forward, wanted, found = set(forward), list(system.outputs), {}
+    forward, wanted = set(forward), list(system.outputs)
+    found: dict[str, list[Equation]] = {}
     while wanted:
         name = wanted.pop()
         for equation in system.defined.get(name, ()) if name not in found else ():

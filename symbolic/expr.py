@@ -151,7 +151,7 @@ class Implicit(Expr):
         return f"{self.kind}({self.matrix}){place}"
 
 
-_HOLDS: dict[str, Callable[[object], object]] = {
+_HOLDS: dict[str, Callable[[Expr], bool | None]] = {
     "<": lambda difference: difference.is_negative,
     "<=": lambda difference: difference.is_nonpositive,
     "==": lambda difference: difference.is_zero,
@@ -244,18 +244,18 @@ def reduce_(op: str, body: Expr | int, axes: Sequence[tuple[Index, Expr | int, E
     sum[b1=0:n](x[b1])
     """
     body = sympify(body)
-    axes = [(letter, sympify(lo), sympify(hi)) for letter, lo, hi in axes]
-    if not axes:
+    over: list[Axis] = [(letter, sympify(lo), sympify(hi)) for letter, lo, hi in axes]
+    if not over:
         return body
     if isinstance(body, Reduce) and body.op == op:
-        scope = letters(body) | {letter for letter, _, _ in axes}
-        inner, inner_axes = open_(body, scope)
-        body, axes = inner, [*axes, *inner_axes]
-    if len(axes) > 1:
-        axes = _ordered(body, axes)
+        scope = letters(body) | {letter for letter, _, _ in over}
+        body, inner = open_(body, scope)
+        over += inner
+    if len(over) > 1:
+        over = _ordered(body, over)
     level = height(body)
-    renamed = {letter: bound(level + len(axes) - k) for k, (letter, _, _) in enumerate(axes)}
-    ranges = (Tuple(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in axes)
+    renamed = {letter: bound(level + len(over) - k) for k, (letter, _, _) in enumerate(over)}
+    ranges = (Tuple(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in over)
     return Expr.__new__(Reduce, Str(op), body.xreplace(renamed), *ranges)
 
 

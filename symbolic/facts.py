@@ -48,7 +48,8 @@ class Facts(dict[Key, Expr]):
             if key[0] == factor.name and len(key) > 2 and all(isinstance(part, int) for part in key[1:]):
                 over = [axis for axis in axes if self._position(factor, axis) in key[1:]]
                 if len(over) == len(key) - 1:
-                    return over, self._use(key, factor)  # type: ignore[return-value]
+                    known = self._use(key, factor)
+                    return None if known is None else (over, known)
         return None
 
     def contracted(self, first: Expr, second: Expr, axis: Axis) -> Expr | None:

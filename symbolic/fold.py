@@ -34,7 +34,7 @@ from gradproof.symbolic.expr import (
     reduce_,
     sum_,
 )
-from gradproof.symbolic.facts import FIRST, Facts, declared
+from gradproof.symbolic.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.functions import sigmoid
 from gradproof.symbolic.signs import collected
 from gradproof.symbolic.system import Equation, System
@@ -71,7 +71,7 @@ def rewrites(system: System, derived: Iterable[str] = ()) -> dict[str, tuple[tup
                 and set(base.indices) == set(equation.place)
             ):
                 solved = (equation.target / Mul(*(f for f in Mul.make_args(equation.body) if f != factor))) ** power
-                found[base.name] = (base.indices, solved)  # type: ignore[assignment]
+                found[base.name] = (base.indices, solved)
     return found
 
 
@@ -163,14 +163,14 @@ def facts(system: System, derived: Iterable[str] = ()) -> Facts:
             over = [equation.axes[position] for position in positions]
             total = normalise(sum_(body, over), [axis for axis in equation.axes if axis not in over])
             if not names(total):
-                key = (equation.name, *positions)
+                key: Key = (equation.name, *positions)
                 found[key] = total.xreplace(dict(zip(equation.place, FIRST, strict=False)))
     return found
 
 
 def _possible_totals(equation: Equation) -> list[tuple[int, ...]]:
     """Axes over which an array may have a constant total: each alone, and all that a part lacks (Z_i in E_ij/Z_i)."""
-    found = [(position,) for position in range(len(equation.axes))]
+    found: list[tuple[int, ...]] = [(position,) for position in range(len(equation.axes))]
     for part in (*Add.make_args(equation.body), *Mul.make_args(equation.body)):
         missing = tuple(k for k, axis in enumerate(equation.axes) if axis[0] not in letters(part))
         if len(missing) > 1 and missing not in found and names(part):

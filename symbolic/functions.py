@@ -13,6 +13,7 @@ import mpmath
 import sympy
 from sympy import Expr, Function, Rational, S
 
+from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Compare, compare, negate
 
 
@@ -30,16 +31,20 @@ def _own(
     return type(name, (Function,), {"is_real": True, "fdiff": fdiff, "eval": classmethod(evaluate)})
 
 
-sigmoid = _own("sigmoid", lambda x: sigmoid(x) * (1 - sigmoid(x)), lambda x: S.Half if x == 0 else None)
+def _no_third_derivative() -> Expr:
+    raise GradproofError("σ has no name for its third derivative; put a definite function in its place, such as tanh")
+
+
+sigmoid: type[Function] = _own("sigmoid", lambda x: sigmoid(x) * (1 - sigmoid(x)), lambda x: S.Half if x == 0 else None)
 softplus = _own("softplus", lambda x: sigmoid(x))
 relu = _own("relu", lambda x: compare(">", x, 0), lambda x: sympy.Max(x, 0) if x.is_Number else None)
 absolute = _own("absolute", lambda x: sign(x), lambda x: abs(x) if x.is_Number else None)
-sign = _own("sign", lambda x: S.Zero, lambda x: sympy.sign(x) if x.is_Number else None)
+sign: type[Function] = _own("sign", lambda x: S.Zero, lambda x: sympy.sign(x) if x.is_Number else None)
 
 
 sigma = _own("sigma", lambda x: dsigma(x))  # any activation: only that it has a derivative is known
-dsigma = _own("dsigma", lambda x: ddsigma(x))
-ddsigma = _own("ddsigma", lambda x: S.NaN)
+dsigma: type[Function] = _own("dsigma", lambda x: ddsigma(x))
+ddsigma: type[Function] = _own("ddsigma", lambda x: _no_third_derivative())
 
 
 class maximum(Function):
@@ -69,7 +74,7 @@ class where(Function):
 
 
 # A condition is piecewise constant: its derivative is 0.
-Compare._eval_derivative = lambda self, symbol: S.Zero  # type: ignore[attr-defined]
+Compare._eval_derivative = lambda self, symbol: S.Zero
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def number_value(builder: Builder, node: ast.expr) -> Expr:
     functions = {id(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
     for name in ast.walk(node):
         if isinstance(name, ast.Name) and id(name) not in functions and name.id not in {**builder.arrays, **CONSTANTS}:
-            builder.sizes.setdefault(name.id, sympy.Symbol(name.id, real=True))  # type: ignore[arg-type]
+            builder.sizes.setdefault(name.id, sympy.Symbol(name.id, real=True))
     value = Reader(builder, Program(builder.text, ())).visit(node)
     if value.rank:
         builder.fail(f"a number is needed here, not an array of shape {value.shape}", node, ShapeError)
@@ -431,7 +431,7 @@ class Reader:
             index = size + index
         lookup = getattr(index, "indices", None) is not None
         if lookup:
-            array = self.b.arrays[index.name]  # type: ignore[attr-defined]
+            array = self.b.arrays[index.name]
             if array.below is None:
                 self.b.fail(f"{array.name} is not declared as an index; write {array.name}:…:index={size}", part)
             if not same(array.below, size):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sympy import Expr, Symbol
 
@@ -145,7 +146,7 @@ def letter(name: str) -> str:
 
 
 def equation_latex(
-    equation: Equation, system: System, form: str = "matrix", letters: Letters | Mapping[object, str] | None = None
+    equation: Equation, system: System, form: str = "matrix", letters: Letters | Mapping[Any, str] | None = None
 ) -> str:
     r"""An equation as LaTeX.
 
@@ -161,7 +162,7 @@ def system_latex(
     equations: Sequence[Equation],
     system: System,
     form: str = "matrix",
-    letters: Letters | Mapping[object, str] | None = None,
+    letters: Letters | Mapping[Any, str] | None = None,
 ) -> str:
     r"""Equations as one `aligned` block, one below the other; long ones break at + and −.
 
@@ -183,7 +184,7 @@ def expression_latex(
     outs: Sequence[Expr],
     system: System,
     form: str = "matrix",
-    letters: Letters | Mapping[object, str] | None = None,
+    letters: Letters | Mapping[Any, str] | None = None,
 ) -> str:
     """An expression whose letters are `outs` (their ranges are those of the axes that they read)."""
     equation = as_equation(expr, outs, system)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sympy import Expr
 
@@ -25,7 +26,7 @@ class Letters:
     b
     """
 
-    def __init__(self, system: System, given: Mapping[object, str] | None = None) -> None:
+    def __init__(self, system: System, given: Mapping[Any, str] | None = None) -> None:
         self.given = {str(key): str(value) for key, value in (given or {}).items()}
         self.taken = {*system.arrays, *map(str, system.sizes)}
         self.first: dict[str, str] = {}
@@ -73,6 +74,6 @@ def size_key(size: Expr) -> str:
     return named[0] if named else str(size)
 
 
-def chosen(system: System, letters: Letters | Mapping[object, str] | None) -> Letters:
+def chosen(system: System, letters: Letters | Mapping[Any, str] | None) -> Letters:
     """The letters to print with: those given, or those of the system with some of them fixed by a mapping."""
     return letters if isinstance(letters, Letters) else Letters(system, letters)

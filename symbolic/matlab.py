@@ -44,7 +44,7 @@ def parse_matlab(text: str, declarations: Mapping[str, object] | Sequence[Declar
         raise ExpressionError(f"an expression is a text, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"the expression has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
-    given = parse_shapes(declarations).values() if isinstance(declarations, Mapping) else declarations  # type: ignore[arg-type]
+    given = parse_shapes(declarations).values() if isinstance(declarations, Mapping) else declarations
     return Translator(text, list(given)).program()
 
 

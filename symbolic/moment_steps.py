@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from sympy import Expr, Pow, sympify
 
@@ -22,7 +23,7 @@ class Writer:
 
     system: System
     outs: tuple[Index, ...]
-    names: Mapping[object, str]
+    names: Mapping[Any, str]
     random: frozenset[str]
 
     def text(self, expr: Expr, form: str = "index") -> str:

@@ -22,6 +22,7 @@ import ast
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.scanner import REDUCTIONS, Piece, Token, scan
@@ -222,7 +223,7 @@ def parse_declaration(text: str) -> Declaration:
     return Declaration(name, sizes, tuple(properties), options, text)
 
 
-def parse_shapes(shapes: Mapping[str, str | int | Sequence[str | int] | None]) -> dict[str, Declaration]:
+def parse_shapes(shapes: Mapping[str, Any]) -> dict[str, Declaration]:
     """Read the shapes of the Python interface: "n,d", "" or None for a scalar, "n,n:symmetric", ("n", 3).
 
     >>> parse_shapes({"X": ("n", 3), "lam": "", "S": "n,n:psd"})["S"].properties

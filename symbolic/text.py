@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sympy import Expr, Symbol
 
@@ -135,7 +136,7 @@ def shape_text(array: Array, system: System) -> str:
 
 
 def equation_text(
-    equation: Equation, system: System, form: str = "matrix", letters: Letters | Mapping[object, str] | None = None
+    equation: Equation, system: System, form: str = "matrix", letters: Letters | Mapping[Any, str] | None = None
 ) -> str:
     """An equation as Unicode text.
 
@@ -159,7 +160,7 @@ def expression_text(
     outs: Sequence[Expr],
     system: System,
     form: str = "matrix",
-    letters: Letters | Mapping[object, str] | None = None,
+    letters: Letters | Mapping[Any, str] | None = None,
 ) -> str:
     """An expression whose letters are `outs` (their ranges are those of the axes that they read)."""
     equation = as_equation(expr, outs, system)

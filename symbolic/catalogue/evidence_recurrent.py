@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import mpmath
 
@@ -12,7 +13,7 @@ from gradproof.symbolic.catalogue.evidence import Evidence, at, at_most, holds, 
 from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.evaluate import HighPrecision, Point
 
-Matrix = mpmath.matrix
+Matrix = Any  # an mpmath matrix
 
 
 def norm(matrix: Matrix) -> mpmath.mpf:
@@ -29,7 +30,9 @@ def loss_chain() -> list[Evidence]:
         size = next(value for symbol, value in sizes.items() if str(symbol) == "d")
         rng = random.Random(length)
         last = [mpmath.mpf(rng.randint(1, 9)) / 4 for _ in range(size)]
-        direct = {(t, k): last[k] if t == length else mpmath.mpf(0) for t in range(length + 1) for k in range(size)}
+        direct: dict[tuple[int, ...], Any] = {
+            (t, k): last[k] if t == length else mpmath.mpf(0) for t in range(length + 1) for k in range(size)
+        }
         first = Point(backward, sizes, HighPrecision(0), 0, {"G": direct})
         second = Point(jacobian, sizes, HighPrecision(0), 0)
         propagated = [

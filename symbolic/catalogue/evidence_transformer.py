@@ -109,7 +109,8 @@ def tied() -> list[Evidence]:
 
     given = {"E": draw(4, 2), "w": [1, 3, 1], "W": draw(2, 2), "G": draw(3, 4)}
     whole = at(text.format("E.T"), shapes, given, ["E"])["E_bar"]
-    transposed = [list(column) for column in zip(*given["E"], strict=True)]
+    rows = given["E"]
+    transposed = [[row[k] for row in rows] for k in range(2)]
     apart = at(text.format("U"), {**shapes, "U": "d,N"}, {**given, "U": transposed}, ["E", "U"])
     total = [[apart["E_bar"][i][k] + apart["U_bar"][k][i] for k in range(2)] for i in range(4)]
     return [

@@ -9,6 +9,7 @@ from sympy import Add, Expr, cos, exp, oo, sin, sympify
 
 from gradproof.symbolic import moments
 from gradproof.symbolic.catalogue.entry import Identity, Moment
+from gradproof.symbolic.catalogue.logarithms import split
 from gradproof.symbolic.checks import StepError, same_values
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, accesses, rebuild
@@ -65,6 +66,7 @@ def _zero(left: System, right: System) -> bool:
     """Whether the normal form of the difference of the two values is 0."""
     other = right.renamed({name: f"{name}_right" for name in right.defined})
     equations = [e.with_body(prepared(e.body)) for e in unmasked((*left.equations, *other.equations))]
+    equations = split(equations, {**left.arrays, **other.arrays})
     both = System({**left.arrays, **other.arrays}, tuple(equations), (VALUE,), left.hidden | other.hidden)
     array = both.arrays[VALUE]
     outs = out_letters(array.rank)
