@@ -70,7 +70,7 @@ def compare() -> int:
 
 
 def train(folder: Path) -> int:
-    """Train the model of 24 parameters with generated code; returns 1 if a printed number is missed or the loss rises."""
+    """Train the model of 24 parameters with generated code; 1 if a printed number is missed or the loss rises."""
     from gradproof.models.tiny import PRINTED_DIGITS, agrees, evidence, train_tiny
 
     heading("3. Train the model of 24 parameters with nothing but generated code")

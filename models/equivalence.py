@@ -161,3 +161,41 @@ def seq2seq_other(model: Any) -> Other:
         return module(*(torch.from_numpy(np.array(array)).to(device) for array in arrays))
 
     return Other(module, logits, names.view, names.load)
+
+
+# what `verify` compares for each kind of model: small configurations that use every part
+CASES: dict[str, tuple[dict[str, Any], ...]] = {
+    "seq2seq": (
+        {"cell": "gru", "score": "dot", "bidirectional": True, "layers": 2},
+        {"cell": "lstm", "score": "additive", "feeding": True},
+        {"cell": "rnn", "score": "none"},
+    ),
+    "transformer": (
+        {"order": "post", "final_norm": True, "smoothing": 0.1},
+        {"positions": "rope", "norm": "rmsnorm", "activation": "swiglu"},
+    ),
+    "gpt": ({"activation": "gelu"}, {"positions": "rope", "norm": "rmsnorm", "activation": "swiglu", "tied": True}),
+    "bert": ({"order": "post", "activation": "gelu", "tied": True},),
+}
+
+
+def verify(kind: str, device: str = "cpu", dtype: Any = np.float64, seed: int = 0) -> list[tuple[dict[str, Any], list[Row]]]:
+    """Each configuration of a kind (seq2seq, transformer, gpt, bert) with its comparisons.
+
+    `device` is torch's; our side always runs on the CPU. With float64 every row is at most 1e-10.
+    """
+    from gradproof.models.runs import make_model
+
+    found = []
+    for settings in CASES[kind]:
+        sizes = {"source_size": 19, "target_size": 23, "width": 16, **settings}
+        if kind != "seq2seq":
+            sizes |= {"heads": 2, "inner": 24}
+        model: Any = make_model(kind, sizes, seed, dtype)
+        rng = np.random.default_rng(seed)
+        model.parameters.vector[:] += (0.2 * rng.normal(size=model.parameters.vector.size)).astype(dtype)
+        pairs = kind in ("seq2seq", "transformer")
+        batch: Any = random_pairs(rng, 5, 7, 8, (19, 23)) if pairs else random_text(rng, 5, 8, 23)
+        other = seq2seq_other(model) if kind == "seq2seq" else transformer_other(model)
+        found.append((settings, compare(model, other, batch, model.config.smoothing, device)))
+    return found

@@ -6,6 +6,7 @@ needs statements of its own, and a part of a line that would be too long.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -133,8 +134,8 @@ class Schedule:
         self.entries.append((target, value))
 
     def _comment(self, statement: Store) -> str:
-        text = self._text(statement)
-        return f"# {text}\n    " if text and statement.equation not in self.looped else ""
+        lines = [] if statement.equation in self.looped else commented(self._text(statement))
+        return "".join(f"{line}\n    " for line in lines)
 
     def _text(self, statement: Store) -> str:
         return self.comment(statement.equation) if statement.equation is not None else ""
@@ -229,7 +230,7 @@ class Schedule:
                 self._prepare(statement.node, target, entries)
                 self._note_inlined(statement.node)
                 body += [_as_store(entry) for entry in entries]
-                body.append(replace(statement, comment=self._text(statement)))
+                body.append(replace(statement, comment=tuple(commented(self._text(statement)))))
             elif isinstance(statement, Store):
                 self._root(statement, entries)
                 body += [_as_store(entry) for entry in entries]
@@ -294,6 +295,11 @@ class Schedule:
             else:
                 stack.extend(part.args)
         return found
+
+
+def commented(text: str) -> list[str]:
+    """A formula as lines of comment."""
+    return [f"# {line}" for line in textwrap.wrap(text, WIDTH - 2, break_long_words=False)]
 
 
 def _nodes_of(value: Node | Lines | None) -> list[Node]:

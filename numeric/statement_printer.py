@@ -61,8 +61,7 @@ class StatementPrinter(NumberPrinter):
             return [f"{item.name} = {self.allocate('empty', item.shape)}"]
         target = f"{item.name}{self.subscript(item.places, item.shape)}" if item.places else item.name
         text, rest = self.assigned(target, item.node)
-        comment = [f"# {item.comment}"] if item.comment else []
-        return [*comment, f"{target} = {text}", *rest]
+        return [*item.comment, f"{target} = {text}", *rest]
 
     def bounds(self, start: Expr, stop: Expr) -> str:
         return self.number(stop) if start == 0 else f"{self.number(start)}, {self.number(stop)}"

@@ -33,7 +33,7 @@ class Store:
     places: tuple[Place, ...] = ()
     shape: tuple[Expr, ...] = ()
     equation: Equation | None = None
-    comment: str = ""
+    comment: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from math import gcd, lcm
 
 from sympy import Add, Expr, Integer, Mul, NumberSymbol, Pow, Rational, Symbol, exp, factorint
 
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, Reduce, Size, letters
+from gradproof.symbolic.expr import Access, Reduce, Size
 
 Mono = frozenset[tuple[Expr, Fraction]]
 Poly = dict[Mono, Fraction]
@@ -195,11 +196,5 @@ def content(poly: Poly) -> Fraction:
     >>> content(added([atom(Size("n"), 1), constant(Fraction(1, 2))]))
     Fraction(1, 2)
     """
-    from math import gcd, lcm
-
     numerator = gcd(*(abs(number.numerator) for number in poly.values()))
     return Fraction(numerator, lcm(*(number.denominator for number in poly.values())))
-
-
-def scope_letters(factors: Iterable[Expr]) -> frozenset[Expr]:
-    return frozenset().union(*(letters(factor) for factor in factors))
