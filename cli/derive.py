@@ -45,9 +45,16 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     found = formula(expression, declarations, options.pop("syntax"))
     output, format_, steps, example = (options.pop(k) for k in ("output", "format_", "steps", "example"))
     form = options.pop("form")
-    derivation = derived(found, variables(options.pop("wrt")), lang, **options)
-    layout = options["layout"] or ("numerator" if options["jacobian"] else "denominator")
-    result = report.Report(derivation, found.entry, form, layout, steps, example, lang)
+    wrt = variables(options.pop("wrt"))
+    derivation = derived(found, wrt, lang, **options)
+    is_jacobian = any(name.startswith("J_") for name in derivation.system.outputs) and derivation.cotangent is None
+    layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
+    other = ""
+    if is_jacobian and format_ in ("text", "markdown"):
+        turned = {"numerator": "denominator", "denominator": "numerator"}[layout]
+        same = derived(found, wrt, lang, **{**options, "layout": turned})
+        other = f"in {turned} layout: {'; '.join(same.line(equation, form) for equation in same.results)}"
+    result = report.Report(derivation, found.entry, form, layout, steps, example, lang, other)
     if format_ == "json":
         emit_json(report.as_json(result), output)
     elif format_ in ("numpy", "torch"):
@@ -84,7 +91,7 @@ def derived(
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} ask for different things; choose one")
     if found.entry is not None and not chosen and wrt is None and cotangent is None:
-        return derive_entry(found.entry, lang)
+        return derive_entry(found.entry, lang, layout or "numerator")
     if found.entry is not None:
         if not found.entry.expression:
             derive_entry(found.entry)  # raises with the reason
@@ -105,7 +112,8 @@ def derived(
         if wrt is None or len(wrt) != 1:
             raise click.UsageError("--hvp needs exactly one variable: --wrt x")
         return products.hvp(system, wrt[0], hvp, program, lang)
-    return derive_system(system, wrt, cotangent, (), program, lang)
+    gradient = derive_system(system, wrt, cotangent, (), program, lang)
+    return products.turned(gradient) if layout == "numerator" else gradient
 
 
 def _directions(text: str) -> dict[str, str]:

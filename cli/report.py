@@ -17,7 +17,7 @@ from gradproof.symbolic.system import Equation
 
 LAYOUTS = {
     "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",
-    "numerator": "numerator layout: the axes of the value come first, then those of the variable",
+    "numerator": "numerator layout: the axes of the value come first, then those of the variable in reverse (a vector gives a row)",
 }
 
 
@@ -32,6 +32,7 @@ class Report:
     steps: bool
     example: bool
     lang: str
+    other_layout: str = ""  # the same result in the layout that was not asked for
 
     @property
     def title(self) -> str:
@@ -69,7 +70,7 @@ class Report:
 
 
 def shape_text(shape: tuple[Any, ...]) -> str:
-    return "×".join(map(str, shape)) if shape else "scalar"
+    return "×".join(f"({size})" if size.is_Add else str(size) for size in shape) if shape else "scalar"
 
 
 def as_text(report: Report) -> str:
@@ -82,7 +83,7 @@ def as_text(report: Report) -> str:
     lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
     if report.form is None and found.form == "matrix" and report.steps:
         lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]
-    lines += ["", LAYOUTS[report.layout]]
+    lines += ["", LAYOUTS[report.layout], *([report.other_layout] if report.other_layout else [])]
     if report.entry is not None:
         note = report.entry.note_zh if report.lang == "zh" else report.entry.note
         lines += [f"verdict: {report.entry.verdict}", *([note] if note else [])]

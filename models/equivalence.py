@@ -179,7 +179,9 @@ CASES: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 
-def verify(kind: str, device: str = "cpu", dtype: Any = np.float64, seed: int = 0) -> list[tuple[dict[str, Any], list[Row]]]:
+def verify(
+    kind: str, device: str = "cpu", dtype: Any = np.float64, seed: int = 0
+) -> list[tuple[dict[str, Any], list[Row]]]:
     """Each configuration of a kind (seq2seq, transformer, gpt, bert) with its comparisons.
 
     `device` is torch's; our side always runs on the CPU. With float64 every row is at most 1e-10.

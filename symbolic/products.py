@@ -72,6 +72,21 @@ def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) ->
     return array, equation
 
 
+def turned(found: Derivation) -> Derivation:
+    """The gradients in numerator layout: ∂L/∂W has the axes of W in reverse."""
+    system, gradients = found.system, {}
+    for name, gradient in found.gradients.items():
+        array, equation = system.arrays[gradient.equation.name], gradient.equation
+        outs = out_letters(array.rank)
+        body = equation.body.xreplace(dict(zip(equation.place, outs[::-1], strict=True)))
+        label = rf"\partial {found.output}/\partial {name}"
+        new = Array(f"D_{name}", array.shape[::-1], array.origin[::-1], latex=label)
+        system = system.extended([new], [whole(new, body)], [*system.outputs, new.name])
+        gradients[name] = Gradient(name, system.equations[-1], system)
+    gradients = {name: replace(gradient, system=system) for name, gradient in gradients.items()}
+    return replace(found, system=system, gradients=gradients, listed=())
+
+
 def closed(system: System, equation: Equation, forward: Sequence[str]) -> Expr:
     """The body of a derived equation with every other derived array put in."""
     for name in reversed([name for group in system.groups for name in group]):

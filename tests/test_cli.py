@@ -26,6 +26,8 @@ GOOD = [
     (["derive", "softmax(z)", "z:n", "--cotangent", "G"], 0, "z̄ = P ⊙ (G − GᵀP)"),
     (["derive", "x @ A @ x", "x:n", "A:n,n", "--wrt", "x", "--order", "2"], 0, "A + Aᵀ"),
     (["derive", "x @ A @ x", "x:n", "A:n,n", "--wrt", "x", "--hvp", "v"], 0, "v"),
+    (["derive", *LEAST_SQUARES, "--wrt", "W", "--layout", "numerator"], 0, "2 (XW − Y)ᵀX"),
+    (["derive", "rnn.step_jacobian"], 0, "in denominator layout: J_{h,0} = W_hᵀ diag(σ′(z))"),
     (["derive", "layernorm.backward"], 0, "x̄ = (1/s)[u − mean(u) − x̂ mean(u ⊙ x̂)]"),
     (["derive", "attention.block_backward", "--no-steps"], 0, "S̄ = A ⊙ (Ā − rowsum(A ⊙ Ā))"),
     (["check", *SOFTMAX, "softmax(S, axis=1) * (G - sum(softmax(S, axis=1) * G, axis=1, keepdims=True))"], 0, "proved"),

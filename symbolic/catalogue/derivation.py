@@ -13,8 +13,8 @@ from gradproof.symbolic.products import hessian, jacobian, jvp, propagation
 from gradproof.symbolic.syntax import parse
 
 
-def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
-    """Derive what an entry states, in the form in which it is shown.
+def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> Derivation:
+    """Derive what an entry states, in the form in which it is shown; `layout` is that of Jacobians.
 
     Raises GradproofError for an entry that states no expression.
 
@@ -27,7 +27,7 @@ def derive_entry(entry: Entry, lang: str = "en") -> Derivation:
     program = parse(entry.expression)
     system = build(program, entry.shapes).renamed(entry.names)
     if entry.mode == "jacobian":
-        found = jacobian(system, entry.wrt, program, lang=lang)
+        found = jacobian(system, entry.wrt, program, layout, lang)
     elif entry.mode == "tangent":
         found = jvp(
             system,
