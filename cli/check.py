@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradproof.cli.inputs import formula, syntax_option, variables, wrt_option
 from gradproof.cli.output import emit_json
 
-EXIT = {"proved": 0, "agrees": 0, "refuted": 1, "undecided": 3}
+if TYPE_CHECKING:
+    from gradproof.symbolic.check import Verdict
 
 
 @click.command("check")
@@ -55,15 +55,20 @@ def check_command(
 
         click.echo(f"running {path}", err=True)
         return _finish(check_file(path, found.program, found.declarations, names), as_json)
-    if names is None or len(names) != 1:
-        raise click.UsageError("name the one variable that the claim differentiates by: --wrt x")
+    if names is None or len(names) > options["order"]:
+        raise click.UsageError("name the one variable that the claim differentiates by: --wrt x (two with --order 2)")
     from gradproof.symbolic.check import check
 
     let = dict(_named(item) for item in lets)
     layout = options.pop("layout")
     if layout is not None:
         options["layout"] = layout
-    return _finish(check(found.program, found.declarations, names[0], str(claim), let=let, **options), as_json)
+    return _finish(
+        check(
+            found.program, found.declarations, names[0] if len(names) == 1 else names, str(claim), let=let, **options
+        ),
+        as_json,
+    )
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -73,18 +78,9 @@ def _named(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _finish(verdict: Any, as_json: bool) -> int:
+def _finish(verdict: Verdict, as_json: bool) -> int:
     if as_json:
-        shown = verdict.counterexample
-        emit_json(
-            {
-                "verdict": verdict.verdict,
-                "how": verdict.how,
-                "counterexample": dataclasses.asdict(shown) if dataclasses.is_dataclass(shown) else shown,  # type: ignore[arg-type]
-                "correct": verdict.correct,
-                "note": verdict.note,
-            }
-        )
+        emit_json(verdict.as_dict())
     else:
         click.echo(str(verdict))
-    return EXIT[verdict.verdict]
+    return verdict.exit_code

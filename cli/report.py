@@ -17,7 +17,7 @@ from gradproof.symbolic.system import Equation
 
 LAYOUTS = {
     "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",
-    "numerator": "numerator layout: the axes of the value come first, then those of the variable in reverse (a vector gives a row)",
+    "numerator": "numerator layout: the value's axes first, then the variable's in reverse (a vector gives a row)",
 }
 
 

@@ -149,7 +149,7 @@ def compile_with(
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:
     """Each equation as the derivation prints it."""
-    printed = {(e.name, e.place): e for e in with_forward(derived).equations}
+    printed = {(e.name, e.place): e for e in derived.system.equations}
 
     def comment(equation: Equation) -> str:
         original = printed.get((equation.name, equation.place))

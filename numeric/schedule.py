@@ -377,9 +377,12 @@ def free_symbols(item: object) -> set[Symbol]:
 def suggested(node: Node, names: Mapping[Node, str]) -> str:
     """A name that says what a temporary holds."""
     main = [name for arg in sorted(node.args, key=lambda arg: -extent(arg)) if (name := main_name(arg, names))]
-    first = main[0] if main else "part"
-    if node.op == "view":
+    first = stem(main[0]) if main else "part"
+    if node.op in ("view", "float"):
         return suggested(node.args[0], names)
+    if node.op == "where":
+        branches = [name for arg in node.args[1:] if (name := main_name(arg, names))]
+        return f"{stem(branches[0])}_masked" if branches else "masked"
     if node.op in REDUCTIONS:
         return f"{first}_{node.op}"
     if node.op == "matmul" and len(main) == 2:
@@ -407,6 +410,20 @@ def is_one_minus_square(node: Node) -> bool:
     return is_scalar(one, 1) and square.op == "pow" and is_scalar(square.args[1], 2)
 
 
+def stem(name: str) -> str:
+    """A name without the endings that say how it was made, where there is more than one of them.
+
+    >>> stem("X_squared_shifted"), stem("W_Q_max")
+    ('X', 'W_Q_max')
+    """
+    parts = name.split("_")
+    count = sum(part in ENDINGS or part.isdigit() for part in parts[1:])
+    if count < 2:
+        return name
+    return "_".join(part for k, part in enumerate(parts) if k == 0 or not (part in ENDINGS or part.isdigit()))
+
+
+ENDINGS = frozenset({"shifted", "scaled", "masked", "squared", "power", "root", "part", "mask", "sum", "max", "mean"})
 POWERS = {"2": "squared", "1/2": "root", "-1/2": "scale"}
 FALLBACK = {
     "compare": "mask",

@@ -153,6 +153,8 @@ class StatementPrinter(NumberPrinter):
         text = self.expression(node.args[0], self.repeated_level)
         if node.args[0].op != "scalar":
             return self.form("full", text, shape=self.shape(node.shape))
+        if node.shape in self.like and text == "0":
+            return self.form("zeros_like", like=self.like[node.shape])
         if node.shape in self.like:
             return self.form("full_like", text, like=self.like[node.shape])
         return self.form("full_number", text, shape=self.shape(node.shape), dtype=self.typed() or ", float")

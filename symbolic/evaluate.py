@@ -79,6 +79,8 @@ class Modular:
         return self._opaque(name, *arguments)
 
     def compare(self, op: str, left: int, right: int) -> bool:
+        if op in ("<", "<="):
+            raise NotAlgebraic("an order: residues have none")
         return _relation(op, left, right)
 
     def _opaque(self, *key: object) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
+from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
 
 from gradproof.symbolic.calculus import solve_deltas
 from gradproof.symbolic.expr import (
@@ -35,7 +35,7 @@ from gradproof.symbolic.expr import (
     sum_,
 )
 from gradproof.symbolic.facts import FIRST, Facts, Key, declared
-from gradproof.symbolic.functions import sigmoid
+from gradproof.symbolic.functions import absolute, sigmoid
 from gradproof.symbolic.signs import collected
 from gradproof.symbolic.system import Equation, System
 
@@ -211,6 +211,8 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
         body = normalise(body, [*outer, *axes], facts)
         return _sum(body, axes, outer, facts) if expr.op == "sum" else reduce_(expr.op, body, axes)
     result = rebuild(expr, [normalise(arg, outer, facts) for arg in expr.args])
+    if isinstance(expr, Pow) and result.has(Abs):
+        result = result.replace(Abs, absolute)  # √x² with our own function, whose derivative is torch's
     if isinstance(result, Compare):
         return facts.condition(result)
     if isinstance(result, Add):

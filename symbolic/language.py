@@ -20,6 +20,7 @@ from gradproof.symbolic.builder import Builder, Letter
 from gradproof.symbolic.calls import CALLS, Call
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
 from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
+from gradproof.symbolic.functions import absolute
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
 from gradproof.symbolic.symmetry import inferred
@@ -205,6 +206,8 @@ class Reader:
             value = getattr(self, f"visit_{type(node).__name__}")(node)
         except ShapeMismatch as error:
             self.b.fail(str(error), node, ShapeError)
+        if value.expr.has(sympy.Abs):
+            value = Value(value.expr.replace(sympy.Abs, absolute), value.letters, value.sizes)
         if value.expr.has(sympy.zoo, sympy.nan, sympy.I):
             self.b.fail(f"{ast.unparse(node)} is not a real number", node)
         return value

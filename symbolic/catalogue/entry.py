@@ -104,7 +104,7 @@ def add(entry: Entry) -> Entry:
 
     Raises GradproofError where the entry is incomplete or its identifier is taken.
 
-    >>> square = ("my.square", "A square", "平方", "gradient", "notes", "proved", "x^2", "sum(x**2)", {"x": "n"}, ("x",))
+    >>> square = ("my.square", "A square", "平方", "gradient", "me", "proved", "x^2", "sum(x**2)", {"x": "n"}, ("x",))
     >>> add(Entry(*square)).topic
     'my'
     >>> remove("my.square")
