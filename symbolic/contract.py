@@ -81,6 +81,8 @@ def _sum(reader: MatrixReader, body: Expr, bound: list[Axis], axes: Axes) -> Nod
 
 def _trace(reader: MatrixReader, body: Expr, letter: Index) -> Node | None:
     """Σ_k of a linear expression of diagonal entries, Σ_k (1 − A_kk) = tr(I − A); None for anything else."""
+    if letter in reader.must_fix(body):
+        return None
     other = Index(letter.name + "r")
     reader.ranges[other] = reader.ranges[letter]
     terms = []

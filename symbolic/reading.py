@@ -92,13 +92,21 @@ class MatrixReader:
         return hi - lo
 
     def must_fix(self, expr: Expr) -> frozenset[Index]:
-        """Letters that step through a recurrence, bound a sum or stand in an index that is more than a letter."""
+        """Letters that step through a recurrence, bound a sum, are numbers or read other entries than a whole axis."""
         found = {x for sum_ in expr.atoms(Reduce) for _, lo, hi in sum_.axes for x in letters(lo) | letters(hi)}
         for access in accesses(expr):
             for axis, index in enumerate(access.indices):
-                if not isinstance(index, Index) or (access.name, axis) in stepped(self.system):
+                if self.partial(access, axis, index) or (access.name, axis) in stepped(self.system):
                     found |= letters(index)
-        return frozenset(found & set(self.ranges))
+        return frozenset((found | as_numbers(expr)) & set(self.ranges))
+
+    def partial(self, access: Access, axis: int, index: Expr) -> bool:
+        """Whether an index is more than a letter, or a letter that leaves out a part of the axis."""
+        if not isinstance(index, Index):
+            return True
+        array = self.system.arrays[access.name]
+        whole = array.first(axis), array.first(axis) + array.shape[axis]
+        return self.ranges.get(index, whole) != whole
 
     # --- the three ways to ask
 
@@ -159,6 +167,8 @@ class MatrixReader:
 
     def node(self, expr: Expr, axes: Axes) -> Node:
         if is_constant(expr) or expr.is_Symbol:
+            if isinstance(expr, Index) and expr in axes:
+                raise NoForm  # the vector 0, 1, 2 … has no name
             return signed_number(expr)
         if isinstance(expr, Access):
             return self.access(expr, axes)
@@ -180,6 +190,8 @@ class MatrixReader:
         at = tuple(None if index in axes else index for index in expr.indices)
         if any(index is not None and self.free(index) for index in at):
             raise NoForm
+        if any(index in axes and self.partial(expr, axis, index) for axis, index in enumerate(expr.indices)):
+            raise NoForm  # a name stands for the whole array
         order = [index for index in expr.indices if index in axes]
         symmetric = len(order) == 2 and bool(self.system.arrays[expr.name].properties & SYMMETRIC)
         name = Name(expr.name, at, symmetric)
@@ -333,6 +345,22 @@ class MatrixReader:
         if not node.rank:
             raise NoForm
         return times([unit, transpose(node)]) if axes[0] == letter else times([node, Transpose(unit)])
+
+
+def as_numbers(expr: Expr) -> set[Index]:
+    """Letters that stand for their own value, as i in i² x_i.
+
+    >>> i = Index("i")
+    >>> as_numbers(i**2 * Access("x", i)), as_numbers(Access("x", i))
+    ({i}, set())
+    """
+    if isinstance(expr, Index):
+        return {expr}
+    if isinstance(expr, (Access, Compare)):
+        return set()
+    if isinstance(expr, Reduce):
+        return as_numbers(expr.body) - {letter for letter, _, _ in expr.axes}
+    return set().union(*map(as_numbers, expr.args))
 
 
 def is_pattern(expr: Expr) -> bool:

@@ -77,7 +77,7 @@ def singular_bound() -> list[Evidence]:
     rng = random.Random(0)
     worst = mpmath.mpf("-inf")
     for _ in range(40):
-        w = Matrix(3, 3)
+        w = mpmath.matrix(3, 3)
         for i in range(3):
             for j in range(3):
                 w[i, j] = rng.gauss(0, 0.7)
@@ -86,7 +86,7 @@ def singular_bound() -> list[Evidence]:
         worst = max(worst, product_norm(factors) - norm(w) ** steps)
     found = [at_most("largest ‖product‖ − σ_max^(t−k) in 40 random tanh networks (γ = 1)", worst, 0.0, 1e-25)]
     c, s = mpmath.cos(1), mpmath.sin(1)
-    rotation = Matrix([[c, -s], [s, c]])
+    rotation = mpmath.matrix([[c, -s], [s, c]])
     for scale in ("0.9", "1.1"):
         value = product_norm([mpmath.mpf(scale) * rotation] * 10)
         found.append(
@@ -103,14 +103,14 @@ def singular_bound() -> list[Evidence]:
 def explosion() -> list[Evidence]:
     """σ_max > 1 and yet no explosion: a nilpotent matrix, and saturated units."""
     mpmath.mp.dps = 30
-    nilpotent = Matrix([[0, 2], [0, 0]])
+    nilpotent = mpmath.matrix([[0, 2], [0, 0]])
     found = [same("W = [[0,2],[0,0]]: σ_max", norm(nilpotent), 2.0, 1e-20)]
     found.append(same("W = [[0,2],[0,0]], σ(z) = z: norm after 2 steps", product_norm([nilpotent] * 2), 0.0, 1e-20))
     given = {"W": [[3.0]], "h": [1.0], "u": [2.0]}
     state, factors = given["h"], []
     for _ in range(5):
         state = at("tanh(W @ h + u)", {"W": "d,d", "h": "d", "u": "d"}, {**given, "h": state})["value"]
-        factors.append(Matrix([[3 * (1 - mpmath.mpf(state[0]) ** 2)]]))
+        factors.append(mpmath.matrix([[3 * (1 - mpmath.mpf(state[0]) ** 2)]]))
     found.append(holds("h ← tanh(3h + 2): σ_max = 3", True, 3.0))
     found.append(at_most("h ← tanh(3h + 2): norm after 5 saturated steps", product_norm(factors), 1e-12))
     return found
