@@ -47,7 +47,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     form = options.pop("form")
     wrt = variables(options.pop("wrt"))
     derivation = derived(found, wrt, lang, **options)
-    is_jacobian = any(name.startswith("J_") for name in derivation.system.outputs) and derivation.cotangent is None
+    is_jacobian = any(found.equation.name == f"J_{name}" for name, found in derivation.gradients.items())
     layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
     other = ""
     if is_jacobian and format_ in ("text", "markdown"):

@@ -45,7 +45,7 @@ class Report:
         """The result's equations with the shapes of the arrays that they give."""
         found = self.derivation
         arrays = found.system.arrays
-        return [(e, shape_text(arrays[e.name].shape)) for e in (*found.definitions, *found.results)]
+        return [(e, text.shape_text(arrays[e.name], found.system)) for e in (*found.definitions, *found.results)]
 
     @property
     def cost(self) -> dict[str, str]:
@@ -79,7 +79,7 @@ def as_text(report: Report) -> str:
     if report.entry is None:
         lines += [found.value, ""]
     rows = [(found.line(equation, report.form), shape) for equation, shape in report.rows]
-    width = min(max(len(line) for line, _ in rows), 88)
+    width = min(max((len(line) for line, _ in rows), default=0), 88)
     lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
     if report.form is None and found.form == "matrix" and report.steps:
         lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]

@@ -1,4 +1,4 @@
-"""`gradproof verify`: every entry's checks, with a table of what was compared and how far apart it was."""
+"""`gradproof verify`: the checks of entries and models, with a table of what was compared and how far apart it was."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from gradproof.symbolic.catalogue import Entry, entries, get
 if TYPE_CHECKING:
     from gradproof.numeric.verify import Result
 
+MODELS = ("seq2seq", "transformer", "gpt", "bert")
+
 
 @click.command("verify")
-@click.argument("identifiers", metavar="[ID …]", nargs=-1)
+@click.argument("identifiers", metavar="[ID | MODEL …]", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every entry of the catalogue.")
 @click.option("--topic", metavar="TOPIC", help="Only the entries of one topic, such as attention.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where torch computes.")
@@ -26,11 +28,17 @@ def verify_command(
 ) -> int:
     """Verify documented formulas: derivatives against torch, differences and mpmath; identities, claims and evidence.
 
+    MODEL is seq2seq, transformer, gpt or bert: the generated code against torch's own modules with the same weights,
+    in logits, loss, every gradient and ten optimiser steps.
+
     \b
     gradproof verify attention.block_backward
+    gradproof verify seq2seq transformer gpt bert
     gradproof verify --all --json
     """
-    chosen = _chosen(identifiers, everything, topic)
+    models = [name for name in dict.fromkeys(identifiers) if name in MODELS]
+    rest = [name for name in identifiers if name not in MODELS]
+    chosen = [] if models and not (rest or everything or topic) else _chosen(rest, everything, topic)
     from gradproof.numeric.verify import chosen_device
 
     used, described = chosen_device(device)
@@ -38,7 +46,7 @@ def verify_command(
         click.echo(
             "no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True
         )
-    results = run(chosen, used)
+    results = run(chosen, models, used)
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "skipped")}
     if as_json:
         emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
@@ -50,7 +58,7 @@ def verify_command(
 
 def _chosen(identifiers: Sequence[str], everything: bool, topic: str | None) -> list[Entry]:
     if sum((bool(identifiers), everything, topic is not None)) != 1:
-        raise click.UsageError("name the entries to verify, or a --topic, or say --all")
+        raise click.UsageError("name the entries or models to verify, or a --topic, or say --all")
     if identifiers:
         return [get(identifier) for identifier in dict.fromkeys(identifiers)]
     found = list(entries(topic))
@@ -61,23 +69,29 @@ def _chosen(identifiers: Sequence[str], everything: bool, topic: str | None) -> 
     return found
 
 
-def run(chosen: Sequence[Entry], device: str) -> list[Result]:
-    """Verify the entries, with a progress bar on standard error where that is a terminal."""
+def run(chosen: Sequence[Entry], models: Sequence[str], device: str) -> list[Result]:
+    """Verify the entries, then the models, with a progress bar on standard error where that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
     from gradproof.numeric.verify import verify
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("verify", total=len(chosen))
+        task = progress.add_task("verify", total=len(chosen) + len(models))
         done = -1
 
-        def before(entry: Entry) -> None:
+        def before(what: Entry | str) -> None:
             nonlocal done
             done += 1
-            progress.update(task, completed=done, description=entry.id)
+            progress.update(task, completed=done, description=what if isinstance(what, str) else what.id)
 
-        return verify(chosen, device, before)
+        found = verify(chosen, device, before)
+        for kind in models:
+            from gradproof.models.equivalence import results
+
+            before(kind)
+            found += results(kind, device)
+        return found
 
 
 def print_table(results: Sequence[Result]) -> None:

@@ -5,7 +5,8 @@ torch is imported when a comparison is made, and only there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,10 @@ from gradproof.models.model import Model
 from gradproof.models.optimisers import Optimiser, clip
 from gradproof.models.text_batches import TextBatch
 from gradproof.models.tokens import BOS, EOS, PAD
+from gradproof.numeric.verify import Result
 
 Array = NDArray[Any]
+TOLERANCE = 1e-10  # in float64
 
 
 @dataclass(frozen=True)
@@ -181,14 +184,13 @@ CASES: dict[str, tuple[dict[str, Any], ...]] = {
 
 def verify(
     kind: str, device: str = "cpu", dtype: Any = np.float64, seed: int = 0
-) -> list[tuple[dict[str, Any], list[Row]]]:
+) -> Iterator[tuple[dict[str, Any], list[Row]]]:
     """Each configuration of a kind (seq2seq, transformer, gpt, bert) with its comparisons.
 
     `device` is torch's; our side always runs on the CPU. With float64 every row is at most 1e-10.
     """
     from gradproof.models.runs import make_model
 
-    found = []
     for settings in CASES[kind]:
         sizes = {"source_size": 19, "target_size": 23, "width": 16, **settings}
         if kind != "seq2seq":
@@ -199,5 +201,42 @@ def verify(
         pairs = kind in ("seq2seq", "transformer")
         batch: Any = random_pairs(rng, 5, 7, 8, (19, 23)) if pairs else random_text(rng, 5, 8, 23)
         other = seq2seq_other(model) if kind == "seq2seq" else transformer_other(model)
-        found.append((settings, compare(model, other, batch, model.config.smoothing, device)))
-    return found
+        yield settings, compare(model, other, batch, model.config.smoothing, device)
+
+
+@dataclass(frozen=True)
+class ModelResult(Result):
+    """The result of one configuration: all comparisons in float64, and the largest error in float32."""
+
+    rows: tuple[Row, ...] = ()
+    float32_error: float | None = None
+
+
+def results(kind: str, device: str = "cpu") -> Iterator[ModelResult]:
+    """One result for each configuration of a kind of model; skipped where there is no torch."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        yield ModelResult(kind, "skipped", "torch is not installed (pip install 'gradproof[verify]')")
+        return
+    start = time.perf_counter()
+    for (settings, rows), (_, narrow) in zip(
+        verify(kind, device, np.float64), verify(kind, device, np.float32), strict=True
+    ):
+        worst = max(rows, key=lambda row: row.error)
+        rough = max(narrow, key=lambda row: row.error)
+        wrong = [row for row in rows if not row.error <= TOLERANCE]
+        gradients = sum(row.compared.startswith("gradient of") for row in rows)
+        now = time.perf_counter()
+        yield ModelResult(
+            f"{kind} ({', '.join(name if value is True else str(value) for name, value in settings.items())})",
+            "failed" if wrong else "passed",
+            f"logits, loss, {gradients} gradients, ten AdamW steps: torch on {device}; float32 {rough.error:.1e}",
+            worst.error,
+            TOLERANCE,
+            round(now - start, 3),
+            tuple(f"{row.compared}: the relative error is {row.error:.3g}, above {TOLERANCE:g}" for row in wrong),
+            tuple(rows),
+            rough.error,
+        )
+        start = now

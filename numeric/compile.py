@@ -149,10 +149,10 @@ def compile_with(
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:
     """Each equation as the derivation prints it."""
-    printed = {(e.name, e.place): e for e in derived.system.equations}
+    printed = {(e.name, e.place, e.axes): e for e in derived.system.equations}
 
     def comment(equation: Equation) -> str:
-        original = printed.get((equation.name, equation.place))
+        original = printed.get((equation.name, equation.place, equation.axes))
         return derived.line(original) if original is not None else ""
 
     return comment

@@ -27,7 +27,7 @@ Shape = tuple[Expr, ...]
 
 
 RESERVED = frozenset(
-    {*keyword.kwlist, "np", "math", "torch", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
+    {*keyword.kwlist, "np", "math", "torch", "len", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
 )
 
 

@@ -7,7 +7,23 @@ from collections.abc import Mapping, Sequence
 import sympy
 from sympy import Expr, Integer, Max, Min, Mul, Pow, Rational, Symbol
 
+from gradproof.symbolic.expr import Compare
+
 COMPARE, ADD, MUL, UNARY, POWER, POSTFIX, ATOM = range(7)  # how tightly a printed form binds
+
+
+# functions of numbers that Python's math module lacks
+PYTHON = {
+    "absolute": "abs({})",
+    "relu": "max({}, 0)",
+    "sign": "(({0} > 0) - ({0} < 0))",
+    "maximum": "max({}, {})",
+    "where": "({1} if {0} else {2})",
+    "sigmoid": "(0.5 + 0.5 * math.tanh(0.5 * ({})))",
+    "softplus": "(max({0}, 0) + math.log1p(math.exp(-abs({0}))))",
+    "sigma": "math.tanh({})",
+    "dsigma": "(1 - math.tanh({}) ** 2)",
+}
 
 
 class NumberPrinter:
@@ -53,9 +69,13 @@ class NumberPrinter:
             return f"{name}({', '.join(map(self.number, sorted(value.args, key=str)))})", POSTFIX
         if isinstance(value, sympy.Float):
             return repr(float(value)), ATOM
-        name = {"atan": "atan", "absolute": "abs"}.get(type(value).__name__, type(value).__name__)
-        prefix = "" if name == "abs" else "math."
-        return f"{prefix}{name}({', '.join(map(self.number, value.args))})", POSTFIX
+        if isinstance(value, Compare):
+            left, right = (self.bracketed(side, ADD) for side in value.sides)
+            return f"({left} {value.op} {right})", ATOM
+        template = PYTHON.get(type(value).__name__)
+        if template is not None:
+            return template.format(*map(self.number, value.args)), ATOM
+        return f"math.{type(value).__name__}({', '.join(map(self.number, value.args))})", POSTFIX
 
     def size_terms(self, value: Expr) -> list[tuple[bool, str]]:
         terms = sorted(sympy.Add.make_args(value), key=lambda t: (t.is_number, str(t)))

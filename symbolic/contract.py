@@ -206,6 +206,8 @@ def extremum(reader: MatrixReader, expr: Reduce, axes: Axes) -> Node:
     everything = {*own, *axes}
     if len(everything) > 2 or reader.free(body) != everything or reader.must_fix(body) & everything:
         raise NoForm
+    if any(condition.op == "==" and not accesses(condition) for condition in body.atoms(Compare)):
+        raise NoForm  # the product of all others reads better by indices
     return _reduced(expr.op, reader, body, own, axes)
 
 

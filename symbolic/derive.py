@@ -232,6 +232,8 @@ def chosen_variables(system: System, wrt: str | Sequence[str] | None) -> tuple[s
     """The inputs that `wrt` names; all that can be differentiated by, if it names none."""
     possible = [name for name in system.inputs if system.arrays[name].below is None]
     if wrt is None:
+        if system.inputs and not possible:
+            raise UnknownNameError(f"there is nothing to differentiate by: {', '.join(system.inputs)} hold integers")
         return tuple(possible)
     wanted = [wrt] if isinstance(wrt, str) else list(wrt)
     wanted = list(dict.fromkeys(name.strip() for item in wanted for name in item.split(",") if name.strip()))

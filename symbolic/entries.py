@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sympy import Add, Expr, Function, Mul, Pow
 
 from gradproof.symbolic.contract import full_ranges
-from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, accesses, letters
-from gradproof.symbolic.functions import spelled
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, accesses, letters, names, negate
+from gradproof.symbolic.functions import spelled, where
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.nodes import Big, Call, Delta, Name, Node, Number, Power, Relation, Sum, negative, signed, times
 from gradproof.symbolic.pieces import signed_number
@@ -127,9 +127,22 @@ class EntryReader:
         factors = Mul.make_args(body)
         conditions = [f for f in factors if isinstance(f, Compare) and not letters(f).isdisjoint(own)]
         conditions = conditions if expr.op == "sum" else []
+        if len(conditions) == len(factors) and accesses(conditions[-1]):
+            conditions = conditions[:-1]  # a count: Σ_j 1[x_j = m]
         rest = Mul(*(f for f in factors if f not in conditions))
+        while expr.op == "prod" and (others := all_but(rest, own)) is not None:
+            conditions, rest = [*conditions, others[0]], others[1]
         below = tuple((f.op, *f.sides) for f in conditions)
         return Big(expr.op, axes, full_ranges(self.system, body, axes), below, inner.read(rest))
+
+
+def all_but(expr: Expr, own: Sequence[Index]) -> tuple[Compare, Expr] | None:
+    """i ≠ j and f for where(δ_ij, 1, f), a factor of a product over j that leaves out i."""
+    if not isinstance(expr, where) or expr.args[1] != 1 or not isinstance(expr.args[0], Compare):
+        return None
+    condition, _, rest = expr.args
+    found = negate(condition)
+    return (found, rest) if condition.op == "==" and letters(condition) & set(own) and not names(condition) else None
 
 
 def _chain(entries: list[Name], known: list[str]) -> tuple[int, list[Name]]:

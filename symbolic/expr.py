@@ -364,6 +364,22 @@ def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
     return node.func(*args) if args else node
 
 
+def decided(condition: Compare, axes: Iterable[Axis]) -> Expr:
+    """A condition on letters as 1 or 0 where their ranges decide it.
+
+    >>> i, n = Index("i"), Size("n")
+    >>> decided(compare("<", i, n + 1), [(i, 0, n)]), decided(compare("<", i, 1), [(i, 0, n)])
+    (1, [i < 1])
+    """
+    left, right = condition.sides
+    if condition.op not in ("<", "<=") or names(condition):
+        return condition
+    least = 1 if condition.op == "<" else 0
+    if nonnegative(right - left - least, axes):
+        return S.One
+    return S.Zero if nonnegative(left - right - 1 + least, axes) else condition
+
+
 def nonnegative(expr: Expr, axes: Iterable[Axis] = ()) -> bool:
     """Whether an expression is at least 0 for all sizes ≥ 1 and all letters inside their ranges.
 

@@ -26,6 +26,7 @@ from gradproof.symbolic.expr import (
     Reduce,
     accesses,
     count_accesses,
+    decided,
     letters,
     map_accesses,
     names,
@@ -38,6 +39,7 @@ from gradproof.symbolic.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.functions import absolute, sigmoid
 from gradproof.symbolic.signs import collected
 from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.terms import decimal
 
 NOTHING = Facts()
 
@@ -214,7 +216,8 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
     if isinstance(expr, Pow) and result.has(Abs):
         result = result.replace(Abs, absolute)  # √x² with our own function, whose derivative is torch's
     if isinstance(result, Compare):
-        return facts.condition(result)
+        result = decided(result, outer)
+        return facts.condition(result) if isinstance(result, Compare) else result
     if isinstance(result, Add):
         result = collected(result)
     if isinstance(result, Add):
@@ -344,7 +347,7 @@ def _content(factors: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
     """The rational number that all terms of a bracket share, and the brackets without it: 2a − 2b is 2 (a − b)."""
     content, rest = S.One, []
     for factor in factors:
-        if isinstance(factor, Add):
+        if isinstance(factor, Add) and not any(map(decimal, factor.as_coefficients_dict().values())):
             number, factor = factor.primitive()
             content *= number
         rest.append(factor)

@@ -42,6 +42,7 @@ from gradproof.symbolic.numerals import (
     SUM,
     NumeralPrinter,
     Piece,
+    bounded,
     solved,
 )
 from gradproof.symbolic.terms import name_key
@@ -240,19 +241,19 @@ class Printer(NumeralPrinter):
         return signs
 
     def conditions(self, node: Big) -> list[str]:
-        """The conditions under a Σ; two bounds of one letter are written as one: j−m < i ≤ j."""
+        """The conditions under a Σ; two bounds of one thing are written as one: j−m < i ≤ j, 0 ≤ i−2 k < m."""
         letters = {letter for letter, _, _ in node.axes}
         found = []
         for op, left, right in node.conditions:
             inside = sorted((x for x in letters if (left - right).has(x)), key=str)
-            found.append(solved(op, left, right, inside[0] if inside else None))
-        lower = next((c for c in found if c[0] in (">", ">=") and c[1] in letters), None)
-        upper = next((c for c in found if c[0] in ("<", "<=") and lower and c[1] == lower[1]), None)
+            found.append(bounded(*solved(op, left, right, inside[0] if inside else None)))
         texts = []
-        if lower and upper:
-            found = [c for c in found if c not in (lower, upper)]
-            left = self.relation(REVERSED[lower[0]], self.squeezed(self.expr(lower[2])[0]), lower[1].name)
-            texts.append(self.relation(upper[0], left, self.squeezed(self.expr(upper[2])[0])))
+        for lower in [c for c in found if c[0] in (">", ">=")]:
+            upper = next((c for c in found if c[0] in ("<", "<=") and c[1] == lower[1]), None)
+            if upper:
+                found = [c for c in found if c not in (lower, upper)]
+                low, middle, high = (self.squeezed(self.expr(x)[0]) for x in (lower[2], lower[1], upper[2]))
+                texts.append(self.relation(upper[0], self.relation(REVERSED[lower[0]], low, middle), high))
         return texts + [self.relation(op, *(self.squeezed(self.expr(x)[0]) for x in (a, b))) for op, a, b in found]
 
 

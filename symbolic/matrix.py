@@ -98,9 +98,11 @@ def _chain(node: Times) -> bool:
 
 
 def looked_up(expr: Expr, outs: Axes) -> frozenset[Index]:
-    """Letters that are compared with a lookup inside a sum: Ē_v = Σ_{t: w_t = v} X̄_t."""
+    """Letters that are compared inside a sum, with a lookup or with a letter: Ē_v = Σ_{t: w_t = v} X̄_t, Σ_{k: k ≤ i}."""
     found: set[Index] = set()
     for condition in expr.atoms(Compare):
+        if condition.op != "==" and not accesses(condition) and not letters(condition) <= set(outs):
+            found |= letters(condition) & set(outs)
         for letter, other in (condition.sides, condition.sides[::-1]):
             if letter in outs and accesses(other) and not letters(other) <= set(outs):
                 found.add(letter)

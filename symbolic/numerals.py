@@ -169,6 +169,23 @@ def _is_negative(term: Expr) -> bool:
 REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
+def bounded(op: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr]:
+    """An inequality between letters with all of them on its left: i − 2k ≥ 0.
+
+    >>> bounded("<=", Integer(0), Index("i") - 2 * Index("k"))
+    ('>=', i - 2*k, 0)
+    """
+    if op in ("==", "!=") or isinstance(left, Index) or left.has(Access) or right.has(Access):
+        return op, left, right
+    difference = (right - left if op in ("<", "<=") else left - right).expand()
+    terms = [term for term in Add.make_args(difference) if term.atoms(Index)]
+    above, rest = Add(*terms), difference - Add(*terms)  # above + rest ≥ 0
+    strict = len(op) == 1
+    if terms and above.coeff(min(above.atoms(Index), key=str)) < 0:
+        return "<" if strict else "<=", -above, rest
+    return ">" if strict else ">=", above, -rest
+
+
 def solved(op: str, left: Expr, right: Expr, letter: Index | None = None) -> tuple[str, Expr, Expr]:
     """A relation with a letter alone on its left: i ≥ 1 for 0 ≤ i − 1.
 

@@ -15,7 +15,7 @@ from itertools import combinations
 from sympy import Add, Expr, Function, Integer, Mul, Pow, Rational, S, Symbol, summation
 
 from gradproof.symbolic.errors import RuleError
-from gradproof.symbolic.expr import Access, Axis, Compare, Index, Reduce, accesses, letters, names
+from gradproof.symbolic.expr import Access, Axis, Compare, Implicit, Index, Reduce, accesses, letters, names
 from gradproof.symbolic.system import Equation, System
 
 Ranges = Mapping[Index, tuple[Expr, Expr]]
@@ -89,6 +89,10 @@ class Counter:
         self.done.add(key)
         if isinstance(expr, Reduce):
             self.reduction(expr, ranges)
+            return
+        if isinstance(expr, Implicit):
+            batch = expr.indices[:-2] if expr.kind == "inv" else expr.indices
+            self.note(factorised(expr), frozenset().union(*map(letters, batch)), ranges)
             return
         self.note(self.own(expr), letters(expr), ranges)
         for arg in expr.args:
@@ -176,6 +180,23 @@ class Counter:
         return float(count.xreplace({symbol: Integer(value) for symbol, value in known.items()}))
 
 
+def factorised(value: Implicit) -> Operations:
+    """The operations of a whole matrix's value: elimination for the determinant, Gauss–Jordan for the inverse.
+
+    >>> from gradproof.symbolic.expr import Size
+    >>> factorised(Implicit("inv", "A", Size("n"))).total, factorised(Implicit("det", "A", Integer(2))).total
+    (2*n**3 - 2*n**2 + n, 3)
+    """
+    n = value.size
+    if value.kind == "inv":
+        return Operations((n**3).expand(), (n**3 - 2 * n**2 + n).expand())
+    additions = (n * (n - 1) * (2 * n - 1) / 6).expand()
+    pivots = (n * (n - 1) / 2).expand()  # divisions by a pivot
+    if value.kind == "logdet":
+        return Operations(additions + pivots, additions + n - 1, n)
+    return Operations(additions + pivots + n - 1, additions)
+
+
 def products(factors: Sequence[Expr]) -> Expr:
     """Multiplications and divisions of a product: numbers and sizes are one factor, a sign none."""
     named = [factor for factor in factors if names(factor)]
@@ -222,6 +243,8 @@ def read_entries(equation: Equation, system: System) -> dict[str, Expr]:
 def collect(expr: Expr, ranges: Ranges, system: System, found: dict[str, set[Expr]]) -> None:
     if isinstance(expr, Access):
         found.setdefault(expr.name, set()).add(covered(expr, ranges, system))
+    if isinstance(expr, Implicit):
+        found.setdefault(expr.matrix, set()).add(entries(system, expr.matrix))
     if isinstance(expr, Reduce):
         ranges = {**ranges, **{letter: (lo, hi) for letter, lo, hi in expr.axes}}
     for arg in expr.args:

@@ -118,6 +118,10 @@ class System:
         return tuple(found)
 
     def extended(self, arrays: Iterable[Array], equations: Iterable[Equation], outputs: Iterable[str]) -> System:
+        """The system with further arrays; one of a name that is there already would hide it."""
+        arrays = list(arrays)
+        if taken := next((array.name for array in arrays if array.name in self.arrays), None):
+            raise GradproofError(f"{taken} is the name of a derived array here; call your array otherwise")
         return System(
             {**self.arrays, **{array.name: array for array in arrays}},
             (*self.equations, *equations),
@@ -134,7 +138,7 @@ class System:
         if not new:
             return self
         if taken := set(new.values()) & (set(self.arrays) - set(new)):
-            raise GradproofError(f"the name {min(taken)} is taken")
+            raise GradproofError(f"the name {min(taken)} is taken; call one of the two arrays otherwise")
 
         def body(expr: Expr, axes: Iterable[Axis]) -> Expr:
             if isinstance(expr, Implicit):

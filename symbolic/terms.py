@@ -82,6 +82,8 @@ class Terms:
     def _content_of_sum(self, expr: Add) -> tuple[Rational, Expr]:
         parts = [self.primitive(term) for term in expr.args]
         numbers = [number for number, _ in parts]
+        if any(decimal(abs(number)) for number in numbers):
+            return S.One, expr  # 1 + 0.134145 x² stays as it was written
         divisor = numbers[0].q if all(number.q == numbers[0].q for number in numbers) else 0
         number = Rational(gcd(*(abs(n.p) for n in numbers)), divisor) if divisor else S.One
         if all(n.p < 0 for n in numbers) or self._main_negative(parts):
@@ -233,5 +235,9 @@ def quotient(top: list[Node], bottom: list[Node], core: Node | None) -> Node:
 def hadamard(factors: list[Node]) -> Node:
     """A product entry by entry, nested ones opened, in a fixed order."""
     flat = [inner for factor in factors for inner in (factor.factors if isinstance(factor, Hadamard) else (factor,))]
+    below = [factor.bottom for factor in flat if isinstance(factor, Over) and factor.top == ONE and factor.bottom.rank]
+    if below and len(flat) > len(below):  # x ⊙ (1 ⊘ y) is x ⊘ y
+        above = [factor for factor in flat if not (isinstance(factor, Over) and factor.bottom in below)]
+        return Over(hadamard(above), hadamard(below))
     flat = sorted((factor for factor in flat if factor != ONE), key=name_key)
     return ONE if not flat else flat[0] if len(flat) == 1 else Hadamard(tuple(flat))
