@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradproof.symbolic import latex
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
+from gradproof.symbolic.catalogue.chapters import chapter, place
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import Evidence, rows
 from gradproof.symbolic.catalogue.proof import derived_moment, prove
@@ -15,37 +16,6 @@ from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language import build
-
-# chapter → (title, Chinese title, topics); a topic that none lists is a chapter of its own
-CHAPTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Recurrent networks", "循环网络", ("rnn", "grad")),
-    ("Sequence to sequence", "序列到序列", ("seq2seq",)),
-    ("Attention", "注意力", ("attention", "variance", "mha")),
-    (
-        "Transformer components",
-        "Transformer 组件",
-        ("embedding", "position", "rope", "ffn", "residual", "layernorm", "block", "output", "architecture"),
-    ),
-    ("Softmax, losses, language modelling", "Softmax、损失与语言建模", ("softmax", "loss", "lm", "info", "tiny_model")),
-    ("Optimisation", "优化", ("adam", "bayes", "hessian")),
-    ("Inference", "推理", ("decode", "kv_cache", "quantisation", "metric", "sequence", "tensor")),
-    (
-        "Views and analogies",
-        "视角与类比",
-        (
-            "geometry",
-            "transport",
-            "boltzmann",
-            "ntk",
-            "double_descent",
-            "rademacher",
-            "quantum",
-            "dynamics",
-            "causal",
-            "interpretation",
-        ),
-    ),
-)
 
 WORDS: dict[str, dict[str, str]] = {
     "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
@@ -286,16 +256,10 @@ def pages(
 
 def chapters(found: Iterable[Page]) -> list[tuple[str, list[Page]]]:
     """Pages in the order of the book."""
-    left = list(found)
-    book: list[tuple[str, list[Page]]] = []
-    for english, chinese, topics in CHAPTERS:
-        inside = [p for topic in topics for p in left if p.entry.topic == topic]
-        if inside:
-            book.append((chinese if inside[0].lang == "zh" else english, inside))
-            left = [p for p in left if p.entry.topic not in topics]
-    for topic in dict.fromkeys(p.entry.topic for p in left):
-        book.append((topic, [p for p in left if p.entry.topic == topic]))
-    return book
+    book: dict[str, list[Page]] = {}
+    for p in sorted(found, key=lambda p: place(p.entry.id)):
+        book.setdefault(chapter(p.entry.id, p.lang), []).append(p)
+    return list(book.items())
 
 
 def sentence(identity: ShownIdentity) -> str:

@@ -136,6 +136,7 @@ class Differentiated:
     kept: tuple[str, ...]  # arrays of the forward pass, inputs among them, that the backward pass reads
     cotangents: tuple[str, ...]
     sizes: Mapping[str, tuple[str, int]]  # sizes that no array of the backward pass shows: where they are read
+    systems: tuple[System, System]  # what was compiled
 
 
 class _Key:
@@ -166,7 +167,7 @@ def differentiated(key: _Key) -> Differentiated:
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
     returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))
-    backward = compile_numpy(behind, behind.outputs, f"{equations.name}_backward")
+    backward = compile_numpy(behind, behind.outputs, f"{equations.name}_backward", reuse=True)
     sizes = {size.name: _shown(forward, str(size)) for size in backward.arguments.given}
     return Differentiated(
         compile_forward(equations, returned),
@@ -174,6 +175,7 @@ def differentiated(key: _Key) -> Differentiated:
         tuple(kept),
         tuple(name for name in behind.inputs if name not in forward.arrays),
         sizes,
+        (forward_system(equations, returned), behind),
     )
 
 
@@ -211,10 +213,15 @@ def compile_forward(equations: Equations, outputs: Iterable[str]) -> Compiled:
 
 @lru_cache(maxsize=500)
 def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
-    system = key.equations.system().needed(outputs)
+    return compile_numpy(forward_system(key.equations, outputs), outputs, key.equations.name, reuse=True)
+
+
+def forward_system(equations: Equations, outputs: tuple[str, ...]) -> System:
+    """The forward equations that these outputs need."""
+    system = equations.system().needed(outputs)
     read = {name for e in system.equations for name in names(e.body)}
     arrays = {name: array for name, array in system.arrays.items() if name in read or name in system.defined}
-    return compile_numpy(System(arrays, system.equations, outputs, system.hidden), outputs, key.equations.name)
+    return System(arrays, system.equations, outputs, system.hidden)
 
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:

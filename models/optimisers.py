@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gradproof.models.errors import TrainingError
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.symbolic.language import build
+from gradproof.symbolic.system import System
 
 Array = NDArray[Any]
 CHUNK = 1 << 15  # parameters updated at a time: a stretch of every vector stays in the cache
@@ -127,17 +128,25 @@ class Optimiser:
 @cache
 def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | None]:
     """The code of a method: for a stretch of the vectors, and for the numbers of a step."""
+    update, numbers = method_systems(name, l2)
+    ahead = None if numbers is None else compile_numpy(numbers, numbers.outputs, f"{name}_numbers")
+    return compile_numpy(update, update.outputs, name), ahead
+
+
+def method_systems(name: str, l2: bool = False) -> tuple[System, System | None]:
+    """The equations of a method: for a stretch of the vectors, and for the numbers of a step."""
     method = METHODS[name]
     text = (L2 if l2 else "") + method.update
     vectors = {key: "n" for key in ("theta", "gradient" if l2 else "g", *method.state)}
     scalars = _scalars(text, {*vectors, *_defined(text)})
-    system = build(text, {**vectors, **scalars})
-    update = compile_numpy(system, ["theta_new", *(f"{key}_new" for key in method.state)], name)
+    update = replace(
+        build(text, {**vectors, **scalars}), outputs=("theta_new", *(f"{key}_new" for key in method.state))
+    )
     if not method.numbers:
         return update, None
     defined = _defined(method.numbers)
     numbers = build(method.numbers, _scalars(method.numbers, set(defined)))
-    return update, compile_numpy(numbers, defined, f"{name}_numbers")
+    return update, replace(numbers, outputs=tuple(defined))
 
 
 def _defined(text: str) -> list[str]:

@@ -34,6 +34,9 @@ class StatementPrinter(NumberPrinter):
         self.risky = False  # whether a line computes something undefined that `where` throws away
         self.dtype = dtype  # where results take their type of number from, such as X.dtype
 
+    def prepare(self, schedule: Any) -> None:
+        """Look at the whole schedule before it is printed."""
+
     # ----------------------------------------------------------------------------------- what sympy.lambdify asks for
 
     def doprint(self, item: Any) -> str:

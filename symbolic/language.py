@@ -21,6 +21,7 @@ from gradproof.symbolic.calls import CALLS, Call
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
 from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
 from gradproof.symbolic.functions import absolute
+from gradproof.symbolic.normalisations import recognise_normalisations
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
 from gradproof.symbolic.symmetry import inferred
@@ -74,6 +75,7 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
         output = reader.statement(statement)
     reader.complete()
     recognise(builder)
+    recognise_normalisations(builder)
     system = inferred(builder.system(reader.unaliased(output)))
     for recurrence in reader.recurrences.values():
         recurrence.check_first_step(system)

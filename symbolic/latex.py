@@ -28,7 +28,7 @@ LINE = 76  # characters of the formula, as text, after which a line breaks at th
 class LatexPrinter(Printer):
     """Spells formulas in LaTeX."""
 
-    minus, odot, oslash = "-", r" \odot ", r" \oslash "
+    minus, odot, oslash, both = "-", r" \odot ", r" \oslash ", r" \wedge "
     ones, identity, unit_vector, unit_matrix, delta = r"\mathbf{1}", "I", "e", "E", r"\delta"
     transpose_sign, transpose_inverse, infinity, pi = r"\top", r"-\top", r"\infty", r"\pi"
     frobenius, dagger, free_axis = "F", r"\odot ", r"\cdot"

@@ -51,7 +51,7 @@ from gradproof.symbolic.terms import name_key
 class Printer(NumeralPrinter):
     """Writes a tree; subclasses spell the single signs."""
 
-    odot, oslash = " ⊙ ", " ⊘ "
+    odot, oslash, both = " ⊙ ", " ⊘ ", " ∧ "
     ones = identity = unit_vector = unit_matrix = delta = transpose_sign = transpose_inverse = frobenius = dagger = ""
 
     # --- what subclasses spell
@@ -189,8 +189,9 @@ class Printer(NumeralPrinter):
     def on_call(self, node: Call) -> Piece:
         if node.function == "absolute":
             return self.bars(self.write(node.args[0])), ATOM
-        if node.function == "where" and isinstance(node.args[0], Relation | Pattern):
-            args = ", ".join([self.condition(node.args[0]), *map(self.write, node.args[1:])])
+        tests = getattr(node.args[0], "factors", node.args[:1]) if node.function == "where" else ()
+        if tests and all(isinstance(test, Relation | Pattern) for test in tests):
+            args = ", ".join([self.both.join(map(self.condition, tests)), *map(self.write, node.args[1:])])
         else:
             args = ", ".join(map(self.write, node.args[:1] if node.function == "onehot" else node.args))
         return self.function(node.function) + self.bracket(args), ATOM

@@ -72,7 +72,8 @@ class TextPrinter(Printer):
     def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str:
         text = parts[0]
         for place, part in enumerate(parts[1:]):
-            digits = bool(re.search("[0-9]$", text) and re.match("[0-9]", part))
+            big = isinstance(nodes[place], Big)
+            digits = bool(re.search("[0-9]$", text) and re.match("[0-9]", part)) and not big
             text += part if touching(parts[place], part, nodes[place]) else ("·" if digits else " ") + part
         return text
 

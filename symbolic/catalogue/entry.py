@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gradproof.symbolic.catalogue.chapters import place
 from gradproof.symbolic.errors import GradproofError
 
 KINDS = ("gradient", "identity", "statistic", "bound", "algorithm", "count", "claim", "experiment")
@@ -90,6 +91,7 @@ class Entry:
     assumptions: tuple[str, ...] = ()
     note: str = ""
     note_zh: str = ""
+    right: str = ""  # what is right (LaTeX) where the statement, the document's form, is not
 
     @property
     def topic(self) -> str:
@@ -143,8 +145,9 @@ def get(identifier: str) -> Entry:
 
 
 def entries(topic: str | None = None) -> Iterator[Entry]:
-    """All entries, or those of a topic, in the order of their registration."""
-    return (entry for entry in _ENTRIES.values() if topic is None or entry.topic == topic)
+    """All entries, or those of a topic, by chapter and topic; within a topic in the order of their registration."""
+    ordered = sorted(_ENTRIES.values(), key=lambda entry: place(entry.id))
+    return (entry for entry in ordered if topic is None or entry.topic == topic)
 
 
 def known(identifier: str) -> bool:
