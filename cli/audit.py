@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from gradproof.cli.book_latex import escaped, tex
 from gradproof.cli.catalogue import title
 from gradproof.cli.output import emit, emit_json
+from gradproof.cli.words import said, word
 from gradproof.symbolic.catalogue import Entry, entries
 
 FORMATS = ("text", "markdown", "latex", "json")
@@ -35,6 +36,11 @@ class Finding:
     title: str
     note: str
     lines: tuple[Line, ...]
+    lang: str = "en"
+
+    @property
+    def verdict(self) -> str:
+        return said(self.entry.verdict, self.lang)
 
     @property
     def passed(self) -> bool:
@@ -49,6 +55,7 @@ class Finding:
             "source": entry.source,
             "verdict": entry.verdict,
             "statement": entry.statement,
+            "right": entry.right,
             "assumptions": list(entry.assumptions),
             "note": self.note,
             "passed": self.passed,
@@ -86,7 +93,7 @@ def audited(entry: Entry, lang: str = "en") -> Finding:
     """An entry with the outcome of its derivation, identities, claims, moments and evidence, computed now."""
     note = entry.note_zh if lang == "zh" else entry.note
     lines = tuple(line for part in (_derived, _identities, _claims, _moments, _evidence) for line in _safe(part, entry))
-    return Finding(entry, title(entry, lang), note, lines)
+    return Finding(entry, title(entry, lang), note, lines, lang)
 
 
 def _safe(part: Any, entry: Entry) -> list[Line]:
@@ -161,44 +168,51 @@ def _evidence(entry: Entry) -> list[Line]:
 
 
 def summary(found: Sequence[Finding]) -> str:
+    lang = found[0].lang
     verdicts = [finding.entry.verdict for finding in found]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    counts = ", ".join(f"{verdicts.count(verdict)} {said(verdict, lang)}" for verdict in dict.fromkeys(verdicts))
     failed = [finding.entry.id for finding in found if not finding.passed]
-    return f"{len(found)} entries: {counts}" + (
-        f"; NOT CONFIRMED: {', '.join(failed)}" if failed else "; all confirmed"
-    )
+    end = f"{word('not confirmed', lang)}: {', '.join(failed)}" if failed else word("all confirmed", lang)
+    return f"{len(found)} {word('entries', lang)}: {counts}; {end}"
 
 
 def as_text(found: Sequence[Finding]) -> str:
     lines = []
     for finding in found:
-        entry = finding.entry
-        lines += [f"{entry.id}  [{entry.verdict}]  {finding.title}  ({entry.source})", f"  document: {entry.statement}"]
-        lines += [f"  assuming: {assumption}" for assumption in entry.assumptions]
-        lines += [f"  note: {finding.note}"] if finding.note else []
-        lines += [f"  {line.kind}: {line.says}  →  {line.outcome}  {SIGNS[line.passed]}" for line in finding.lines]
+        entry, lang = finding.entry, finding.lang
+        lines += [f"{entry.id}  [{finding.verdict}]  {finding.title}  ({entry.source})"]
+        lines += [f"  {word('document', lang).lower()}: {entry.statement}"]
+        lines += [f"  {word('right', lang).lower()}: {entry.right}"] if entry.right else []
+        lines += [f"  {word('assumption', lang).lower()}: {assumption}" for assumption in entry.assumptions]
+        lines += [f"  {word('note', lang).lower()}: {finding.note}"] if finding.note else []
+        lines += [
+            f"  {word(line.kind, lang)}: {line.says}  →  {line.outcome}  {SIGNS[line.passed]}" for line in finding.lines
+        ]
         lines.append("")
     return "\n".join([*lines, summary(found)])
 
 
 def as_markdown(found: Sequence[Finding]) -> str:
     """Markdown with KaTeX blocks for the statements."""
-    parts = ["# Audit of the documented formulas", summary(found)]
+    parts = [f"# {word('audit of', found[0].lang)}", summary(found)]
     for finding in found:
-        entry = finding.entry
+        entry, lang = finding.entry, finding.lang
         parts += [
             f"## {entry.id}: {finding.title}",
-            f"*{entry.source}* · **{entry.verdict}**",
+            f"*{entry.source}* · **{finding.verdict}**",
+            f"{word('document', lang)}:",
             f"$$\n{entry.statement}\n$$",
         ]
-        parts += [f"Assuming: {'; '.join(entry.assumptions)}."] if entry.assumptions else []
+        parts += [f"{word('right', lang)}:", f"$$\n{entry.right}\n$$"] if entry.right else []
+        parts += [f"{word('assumptions', lang)}: {'; '.join(entry.assumptions)}."] if entry.assumptions else []
         parts += [finding.note] if finding.note else []
         if finding.lines:
             rows = [
-                f"| {line.kind} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |"
+                f"| {word(line.kind, lang)} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |"
                 for line in finding.lines
             ]
-            parts.append("\n".join(["| | says | outcome | |", "|---|---|---|---|", *rows]))
+            head = f"| | {word('says', lang)} | {word('outcome', lang)} | |"
+            parts.append("\n".join([head, "|---|---|---|---|", *rows]))
     return "\n\n".join(parts)
 
 
@@ -210,37 +224,28 @@ LATEX_HEAD = r"""\documentclass{article}
 \usepackage[margin=2.5cm]{geometry}
 \usepackage{amsmath,amssymb,fontspec,unicode-math,fvextra}
 \setmonofont{DejaVu Sans Mono}[Scale=0.8]
-% XeLaTeX: the evidence is text with Greek letters; Chinese titles need \usepackage{xeCJK}
-\begin{document}
-\section*{Audit of the documented formulas}
+% XeLaTeX: the evidence is text with Greek letters
 """
+CHINESE_HEAD = r"\usepackage{xeCJK}" + "\n"
 
 
 def as_latex(found: Sequence[Finding]) -> str:
     """A document for XeLaTeX; evidence is set verbatim, with long lines broken."""
-    parts = [LATEX_HEAD + latex_text(summary(found))]
+    lang = found[0].lang
+    head = LATEX_HEAD + (CHINESE_HEAD if lang == "zh" else "")
+    parts = [rf"{head}\begin{{document}}", rf"\section*{{{word('audit of', lang)}}}", tex(summary(found))]
     for finding in found:
         entry = finding.entry
-        parts.append(rf"\subsection*{{{latex_text(entry.id)}: {latex_text(finding.title)}}}")
-        parts.append(rf"{latex_text(entry.source)} --- \textbf{{{latex_text(entry.verdict)}}}")
-        parts.append(f"\\[\n{entry.statement}\n\\]")
-        parts += [f"Assuming: {latex_text('; '.join(entry.assumptions))}."] if entry.assumptions else []
-        parts += [latex_text(finding.note)] if finding.note else []
-        rows = [f"{line.kind}: {line.says} -> {line.outcome} {SIGNS[line.passed]}" for line in finding.lines]
+        parts.append(rf"\subsection*{{{escaped(entry.id)}: {tex(finding.title)}}}")
+        parts.append(rf"{tex(entry.source)} --- \textbf{{{tex(finding.verdict)}}}")
+        parts.append(f"{word('document', lang)}:\n\\[\n{entry.statement}\n\\]")
+        parts += [f"{word('right', lang)}:\n\\[\n{entry.right}\n\\]"] if entry.right else []
+        parts += [f"{word('assumptions', lang)}: {tex('; '.join(entry.assumptions))}."] * bool(entry.assumptions)
+        parts += [tex(finding.note)] if finding.note else []
+        rows = [
+            f"{word(line.kind, lang)}: {line.says} -> {line.outcome} {SIGNS[line.passed]}" for line in finding.lines
+        ]
         if rows:
             listing = "\n".join(rows)
             parts.append(f"\\begin{{Verbatim}}[breaklines,breakanywhere]\n{listing}\n\\end{{Verbatim}}")
     return "\n\n".join([*parts, r"\end{document}"])
-
-
-def latex_text(text: str) -> str:
-    r"""Text with LaTeX's special characters escaped.
-
-    >>> print(latex_text("a_b & 5 %"))
-    a\_b \& 5 \%
-    """
-    return (
-        re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
-        .replace("^", r"\^{}")
-        .replace("~", r"\~{}")
-    )

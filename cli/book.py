@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from gradproof.cli.words import counted, said, word
 from gradproof.symbolic import latex
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
@@ -16,51 +17,6 @@ from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language import build
-
-WORDS: dict[str, dict[str, str]] = {
-    "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
-    "contents": {"en": "Contents", "zh": "目录"},
-    "index": {"en": "Index of formulas", "zh": "公式索引"},
-    "audit": {"en": "Audit", "zh": "审计"},
-    "audit says": {
-        "en": "Every documented statement, the verdict on it, and what the verdict rests on.",
-        "zh": "文档中的每条陈述、对它的判定，以及判定的依据。",
-    },
-    "source": {"en": "Source", "zh": "出处"},
-    "kind": {"en": "Kind", "zh": "类型"},
-    "verdict": {"en": "Verdict", "zh": "判定"},
-    "assumptions": {"en": "Assumptions", "zh": "假设"},
-    "result": {"en": "Result", "zh": "结果"},
-    "steps": {"en": "Steps", "zh": "步骤"},
-    "checked": {"en": "checked", "zh": "检验"},
-    "identities": {"en": "Identities", "zh": "恒等式"},
-    "claims": {"en": "Claims", "zh": "待检公式"},
-    "moments": {"en": "Moments", "zh": "矩"},
-    "evidence": {"en": "Evidence", "zh": "证据"},
-    "computed": {"en": "computed", "zh": "计算值"},
-    "expected": {"en": "expected", "zh": "期望"},
-    "note": {"en": "Note", "zh": "说明"},
-    "with respect to": {"en": "with respect to", "zh": "对以下变量求导"},
-    "formula": {"en": "formula", "zh": "公式"},
-    "rests on": {"en": "rests on", "zh": "依据"},
-    "failed": {"en": "FAILED", "zh": "未通过"},
-}
-
-# kinds and verdicts in Chinese
-CHINESE = {
-    "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法",
-    "count": "计数", "claim": "论断", "experiment": "实验", "proved": "已证明", "analogy": "类比",
-    "proved under assumptions": "在假设下已证明", "corrected": "已更正", "counterexample": "反例",
-}  # fmt: skip
-
-
-def word(key: str, lang: str) -> str:
-    return WORDS[key][lang]
-
-
-def said(text: str, lang: str) -> str:
-    """A kind or a verdict in the language of the book."""
-    return CHINESE[text] if lang == "zh" else text
 
 
 @dataclass(frozen=True)
@@ -146,16 +102,16 @@ class Page:
         expected = [claim.stated.expected for claim in self.claims]
         verdicts = [identity.verdict for identity in self.identities]
         parts = [
-            (len(self.steps), "checked step", "checked steps"),
-            (verdicts.count("proved"), "identity proved", "identities proved"),
-            (verdicts.count("agrees"), "identity at random points", "identities at random points"),
-            (verdicts.count("refuted"), "identity refuted", "identities refuted"),
-            (len(expected) - expected.count("refuted"), "formula confirmed", "formulas confirmed"),
-            (expected.count("refuted"), "formula refuted", "formulas refuted"),
-            (len(self.moments), "moment derived", "moments derived"),
-            (len(self.evidence), "number", "numbers"),
+            (len(self.steps), "checked step"),
+            (verdicts.count("proved"), "identity proved"),
+            (verdicts.count("agrees"), "identity at random points"),
+            (verdicts.count("refuted"), "identity refuted"),
+            (len(expected) - expected.count("refuted"), "formula confirmed"),
+            (expected.count("refuted"), "formula refuted"),
+            (len(self.moments), "moment derived"),
+            (len(self.evidence), "number"),
         ]
-        text = ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in parts if count)
+        text = ", ".join(counted(count, key, self.lang) for count, key in parts if count)
         return text if self.passed else f"{text}; {word('failed', self.lang)}"
 
 

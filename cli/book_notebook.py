@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from gradproof.cli.book import word
 from gradproof.cli.book_web import md
+from gradproof.cli.words import said, word
 from gradproof.symbolic.catalogue import Entry
 
 SETUP = """from gradproof.symbolic import check
@@ -58,9 +58,11 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
     for entry in entries:
         title = entry.title_zh if lang == "zh" else entry.title
         note = entry.note_zh if lang == "zh" else entry.note
-        said = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {entry.verdict}\n\n"
-        said += f"$$\n{entry.statement}\n$$\n\n{md(note)}"
-        cells += [new_markdown_cell(said.strip()), new_code_cell(f'entry = get("{entry.id}")')]
+        text = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {said(entry.verdict, lang)}\n\n"
+        text += f"{word('document', lang)}:\n\n" if entry.right else ""
+        text += f"$$\n{entry.statement}\n$$\n\n"
+        text += f"{word('right', lang)}:\n\n$$\n{entry.right}\n$$\n\n" if entry.right else ""
+        cells += [new_markdown_cell((text + md(note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
         if entry.expression and entry.wrt:
             cells.append(new_code_cell(DERIVE.format(lang=', "zh"' if lang == "zh" else "")))
             cells.append(new_code_cell(STEPS))

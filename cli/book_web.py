@@ -101,7 +101,9 @@ def _markdown_page(page: Page, level: str) -> Iterable[str]:
     lang, entry = page.lang, page.entry
     yield f'<a id="{anchor(page)}"></a>\n\n{level} {md(page.title)}'
     yield f"`{entry.id}`"
+    yield from [f"{word('document', lang)}:"] if entry.right else []
     yield _display(entry.statement)
+    yield from [f"{word('right', lang)}:", _display(entry.right)] if entry.right else []
     yield "\n".join(f"- {word(key, lang)}: {md(value)}" for key, value in page.facts)
     if page.note:
         yield md(page.note)
@@ -233,7 +235,9 @@ def _html_page(page: Page) -> str:
     lang, entry = page.lang, page.entry
     parts = [
         f'<h3 id="{anchor(page)}">{escape(page.title)}</h3><code>{escape(entry.id)}</code>',
+        *([f"<p>{word('document', lang)}:</p>"] if entry.right else []),
         mathml(entry.statement),
+        *([f"<p>{word('right', lang)}:</p>", mathml(entry.right)] if entry.right else []),
     ]
     facts = "".join(f"<tr><td>{word(key, lang)}</td><td>{escape(value)}</td></tr>" for key, value in page.facts)
     parts += [f'<table class="facts">{facts}</table>']

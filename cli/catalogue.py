@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gradproof.cli.output import emit_json
+from gradproof.cli.output import emit_json, table_console
+from gradproof.cli.words import said, word
 from gradproof.symbolic.catalogue import Entry, entries, get
 
 
@@ -27,15 +28,14 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
             ]
         )
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for column in ("identifier", "title", "kind", "verdict", "source"):
-        table.add_column(column, overflow="fold", no_wrap=column == "identifier")
+        table.add_column(word(column, lang).lower(), overflow="fold", no_wrap=column == "identifier")
     for entry in found:
-        table.add_row(entry.id, title(entry, lang), entry.kind, entry.verdict, entry.source)
-    Console().print(table)
+        table.add_row(entry.id, title(entry, lang), said(entry.kind, lang), said(entry.verdict, lang), entry.source)
+    table_console().print(table)
     click.echo(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more")
 
 
@@ -52,11 +52,12 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     rows = [
         ("identifier", entry.id),
         ("title", title(entry, lang)),
-        ("kind", entry.kind),
+        ("kind", said(entry.kind, lang)),
         ("source", entry.source),
-        ("verdict", entry.verdict),
-        ("statement", entry.statement),
+        ("verdict", said(entry.verdict, lang)),
+        ("document" if entry.right else "statement", entry.statement),
     ]
+    rows += [("right", entry.right)] if entry.right else []
     rows += [("equations", part.strip()) for part in entry.expression.split(";") if part.strip()]
     rows += [("shapes", "  ".join(f"{name}:{shape}" for name, shape in entry.shapes.items()))] if entry.shapes else []
     rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
@@ -68,5 +69,5 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     rows += [("note", note)] if note else []
     last = ""
     for label, text in rows:
-        click.echo(f"{'' if label == last else label:<12}{text}")
+        click.echo(f"{'' if label == last else word(label, lang).lower():<14}{text}")
         last = label

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,12 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a file so that it is never half there."""
     if not path.parent.is_dir():
         raise click.UsageError(f"the folder {path.parent} does not exist")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.is_dir():
+        raise click.UsageError(f"{path} is a folder; name the file to write")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -33,6 +39,13 @@ def write(path: Path, content: str | bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def table_console() -> Any:
+    """A console for tables: as wide as the terminal, or one line a row where the output is piped or a file."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=1000)
 
 
 def emit_json(document: Any, path: str | None = None) -> None:

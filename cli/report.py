@@ -69,10 +69,6 @@ class Report:
         return [f"{label}: {value}" for label, value in self.cost.items()]
 
 
-def shape_text(shape: tuple[Any, ...]) -> str:
-    return "×".join(f"({size})" if size.is_Add else str(size) for size in shape) if shape else "scalar"
-
-
 def as_text(report: Report) -> str:
     """The value, the results with their shapes, the layout, what it costs, the steps, the example."""
     found, lines = report.derivation, [report.title, ""]

@@ -67,10 +67,18 @@ variance_command = _moment("variance")
 expectation_command = _moment("expectation")
 
 
+# a layer's name → its entry, its parameters, and the sizes that follow from the others
+LAYERS: dict[str, tuple[str, tuple[str, ...], dict[str, int | str]]] = {
+    "attention": ("attention.block_backward", ("W_Q", "W_K", "W_V", "W_O"), {"d_k": "d", "d_v": "d"}),
+    "mha": ("mha.output", ("W_Q", "W_K", "W_V", "W_O"), {"d_k": "d/h", "d_v": "d/h", "m": "n"}),
+    "ffn": ("ffn.relu", ("W_1", "b_1", "W_2", "b_2"), {"d_ff": "4*d"}),
+}
+
+
 @click.command("count")
 @click.argument("expression", metavar="(ID | EXPR)")
 @click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
-@click.option("--at", multiple=True, metavar="SIZE=VALUE,…", help="Values (or other sizes) for sizes: d_model=512,h=8.")
+@click.option("--at", multiple=True, metavar="SIZE=VALUE,…", help="Values (or other sizes) for sizes: d=512,h=8.")
 @click.option("--parameters", "names", metavar="A,B", help="Add up the entries of these inputs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def count_command(
@@ -79,14 +87,16 @@ def count_command(
     """Count parameters and operations from the equations themselves.
 
     \b
-    gradproof count mha.output --at d_model=512,h=8
+    gradproof count mha --at d_model=512,h=8
+    gradproof count mha.output --at d=512,h=8
     gradproof count "X @ W" X:n,d W:d,k --parameters W
     """
     from gradproof.symbolic.counting import cost, parameters, size_text, with_sizes
     from gradproof.symbolic.language import build
     from gradproof.symbolic.syntax import parse
 
-    found: Formula = formula(expression, declarations)
+    layer, parts, assumed = LAYERS.get(expression, (expression, (), {}))
+    found: Formula = formula(layer, declarations)
     if found.entry is not None:
         if not found.entry.expression:
             raise click.UsageError(f"{found.entry.id} states no equations to count")
@@ -95,7 +105,13 @@ def count_command(
         assert found.program is not None
         system = build(found.program, found.declarations)
     values = dict(_sized(item) for group in at for item in group.split(",") if item.strip())
-    chosen = [name.strip() for name in names.split(",")] if names else []
+    sizes = [str(size) for size in system.sizes]
+    if "d_model" in values and "d_model" not in sizes and "d" in sizes:
+        values["d"] = values.pop("d_model")
+    if unknown := [name for name in values if name not in sizes]:
+        raise click.UsageError(f"there is no size {unknown[0]}; there are {', '.join(sizes) or 'none'}")
+    values = {**assumed, **values}
+    chosen = [name.strip() for name in names.split(",")] if names else list(parts)
     spent = cost(system, None, ())
     rows = {f"entries of {name}": size_text(parameters(system, [name], values)) for name in system.inputs}
     rows |= {f"parameters ({', '.join(chosen)})": size_text(parameters(system, chosen, values))} if chosen else {}
@@ -104,6 +120,7 @@ def count_command(
         "order": spent.order,
         "bytes read and written": size_text(with_sizes(spent.bytes, values)),
     }
+    rows |= {"with": ", ".join(f"{name} = {value}" for name, value in values.items())} if assumed else {}
     if as_json:
         emit_json(rows)
     else:

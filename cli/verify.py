@@ -95,8 +95,9 @@ def run(chosen: Sequence[Entry], models: Sequence[str], device: str) -> list[Res
 
 
 def print_table(results: Sequence[Result]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from gradproof.cli.output import table_console
 
     table = Table(box=None, pad_edge=False)
     for column in ("entry", "status", "compared", "error", "allowed", "time"):
@@ -107,7 +108,7 @@ def print_table(results: Sequence[Result]) -> None:
         colour = {"passed": "green", "failed": "red", "skipped": "yellow"}[result.status]
         status = f"[{colour}]{result.status}[/{colour}]"
         table.add_row(result.id, status, result.compared, error, allowed, f"{result.seconds:.1f} s")
-    Console().print(table)
+    table_console().print(table)
     for result in results:
         for problem in result.problems:
             click.echo(f"{result.id}: {problem}")

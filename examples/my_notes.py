@@ -10,6 +10,7 @@ LaTeX. What it states is given in the expression language (`gradproof derive --h
 * a gradient: `expression` with the `shapes` of its arrays, and `wrt`, the variables; a `cotangent` if it is no scalar;
 * an identity: pairs `Identity(left, right, shapes)`;
 * a formula that you found somewhere: `Claim(expression, shapes, wrt, claim, expected)`, expected "proved" or "refuted";
+* what is right (LaTeX) where the document's form, the statement, is not: `right`;
 * numbers: `evidence="module:function"`, a function that returns rows of `Evidence`.
 """
 
@@ -26,7 +27,7 @@ add(
         "gradient",
         "my notes, lecture 3",
         "corrected",
-        r"L = \frac{1}{2n} \lVert Xw - y \rVert^2 + \frac{\lambda}{2} \lVert w \rVert^2",
+        r"\bar w = X^\top (Xw - y) + \lambda w",
         RIDGE,
         SHAPES,
         ("w",),
@@ -36,6 +37,7 @@ add(
             ),
             Claim(RIDGE, SHAPES, "w", "X.T @ (X @ w - y)/n + lam*w", "proved", "with the factor 1/n"),
         ),
+        right=r"\bar w = \tfrac1n X^\top (Xw - y) + \lambda w",
         note="The slide had no 1/n in front of the first term.",
         note_zh="讲义中第一项漏了系数 1/n。",
     )

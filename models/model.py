@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -28,6 +28,36 @@ class Result:
     nll: float
     tokens: int
     gradients: Parameters
+
+
+@dataclass
+class Pass:
+    """One forward and backward pass over a part of a batch: as `Result`, the gradients as they were found."""
+
+    loss: float
+    nll: float
+    tokens: int
+    found: Mapping[str, Array]
+
+
+def added(parameters: Parameters, parts: Sequence[Pass], run: Callable[..., Iterable[object]] = map) -> Result:
+    """The sum of the parts' losses and gradients, in their order; `run` may be the `map` of a pool of threads."""
+    gradients = parameters.like()
+
+    def add(name: str) -> None:
+        view = gradients[name]
+        arrays = [part.found[name] for part in parts if name in part.found]
+        if len(arrays) > 1:
+            np.add(arrays[0], arrays[1], out=view)
+        elif arrays:
+            view[...] = arrays[0]
+        for array in arrays[2:]:
+            view += array
+
+    for _ in run(add, gradients):
+        pass
+    loss, nll, tokens = (sum(getattr(part, name) for part in parts) for name in ("loss", "nll", "tokens"))
+    return Result(loss, nll, int(tokens), gradients)
 
 
 class Model(ABC, Generic[BatchType]):
@@ -72,10 +102,8 @@ class Model(ABC, Generic[BatchType]):
             return self.evaluation_steps, forward(self.evaluation_steps, values)
         return self.training_steps, forward(self.training_steps, values, Dropout(self.dropout, seed, self.dtype).masks)
 
-    def loss_and_gradients(
-        self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None
-    ) -> Result:
-        """The mean loss of a batch and the gradient of every parameter.
+    def differentiated(self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None) -> Pass:
+        """The mean loss of a batch, and the gradients that the wiring's backward pass finds.
 
         `tokens` is the number of targets of the whole batch of which this one is a part: gradients of parts then add
         up to those of the whole, however unequal their lengths.
@@ -90,12 +118,14 @@ class Model(ABC, Generic[BatchType]):
             if not np.isfinite(loss):
                 raise TrainingError(f"the loss is {loss}: {first_bad(steps, tape)}")
             found = backward(steps, tape, {"L": self.dtype.type(1)})
-        gradients = self.parameters.like()
-        for name, view in gradients.items():
-            if name in found:
-                view[...] = found[name]
         nll = tape.values["nll"].astype(np.float64)
-        return Result(loss, float((nll * self.mask(batch)).sum()), counted, gradients)
+        return Pass(loss, float((nll * self.mask(batch)).sum()), counted, found)
+
+    def loss_and_gradients(
+        self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None
+    ) -> Result:
+        """The mean loss of a batch and the gradient of every parameter; see `differentiated`."""
+        return added(self.parameters, [self.differentiated(batch, tokens, seed)])
 
     def token_losses(self, batch: BatchType) -> Array:
         """−log p of every target (B,T); where the mask is false it means nothing."""

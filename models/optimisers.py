@@ -94,8 +94,8 @@ class Optimiser:
         self.steps = 0
         self.state = {key: np.zeros(size, dtype) for key in self.method.state}
 
-    def step(self, theta: Array, gradient: Array, rate: float) -> None:
-        """Change `theta` (n,) in place by one step along its gradient (n,)."""
+    def step(self, theta: Array, gradient: Array, rate: float, pool: Executor | None = None) -> None:
+        """Change `theta` (n,) in place by one step along its gradient (n,); stretch by stretch, in threads of `pool`."""
         self.steps += 1
         update, numbers = compiled_method(self.name, self.l2 != 0)
         given = {**self.settings, "eta": float(rate), "t": float(self.steps), "l2": self.l2}
@@ -103,13 +103,18 @@ class Optimiser:
             given |= numbers(**{name: given[name] for name in numbers.arguments.names})
         scalars = {name: theta.dtype.type(given[name]) for name in update.arguments.names if name in given}
         source = "gradient" if self.l2 else "g"
-        for start in range(0, len(theta), CHUNK):
+
+        def change(start: int) -> None:
             part = slice(start, start + CHUNK)
-            old = {name: values[part] for name, values in self.state.items()}
-            new = update.function(theta=theta[part], **{source: gradient[part]}, **old, **scalars)
-            theta[part] = new["theta_new"]
-            for name, values in self.state.items():
-                values[part] = new[f"{name}_new"]
+            old = {"theta": theta[part], **{name: values[part] for name, values in self.state.items()}}
+            new = update.function(**{source: gradient[part]}, **old, **scalars)
+            for name, values in old.items():
+                if new[f"{name}_new"] is not values:  # the code works in place where it can
+                    values[...] = new[f"{name}_new"]
+
+        starts = range(0, len(theta), CHUNK)
+        for _ in map(change, starts) if pool is None else pool.map(change, starts):
+            pass
 
     def arrays(self) -> dict[str, Array]:
         """The state for a checkpoint; `restore` takes it back."""
@@ -130,7 +135,7 @@ def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | N
     """The code of a method: for a stretch of the vectors, and for the numbers of a step."""
     update, numbers = method_systems(name, l2)
     ahead = None if numbers is None else compile_numpy(numbers, numbers.outputs, f"{name}_numbers")
-    return compile_numpy(update, update.outputs, name), ahead
+    return compile_numpy(update, update.outputs, name, overwrite=("theta", *METHODS[name].state)), ahead
 
 
 def method_systems(name: str, l2: bool = False) -> tuple[System, System | None]:

@@ -33,6 +33,9 @@ def cell(kind: str, gates: dict[str, str], n: str, masked: str = "") -> list[str
     lines = [f"h{n}[0,b,k] = h_0{n}[b,k]"]
     if kind == "rnn":
         new = f"tanh({gates['n']} + {back['n']})"
+        if masked:  # named, so that the backward pass need not compute it again
+            lines.append(f"n{n}{at} = {new}")
+            new = f"n{n}{at}"
     elif kind == "gru":
         lines += [f"{g}{n}{at} = sigmoid({gates[g]} + {back[g]} + b_h{g}{n}[k])" for g in "rz"]
         lines.append(f"n{n}{at} = tanh({gates['n']} + r{n}{at}*({back['n']} + b_hn{n}[k]))")

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from gradproof.models.batches import Batches
 from gradproof.models.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gradproof.models.errors import MissingPackageError, TrainingError
-from gradproof.models.model import Model, Result
+from gradproof.models.memory import kept_memory
+from gradproof.models.model import Model, Result, added
 from gradproof.models.optimisers import METHODS, Optimiser, clip, schedule
 from gradproof.models.parameters import Parameters
 from gradproof.models.plots import save_curves, save_history
@@ -107,16 +108,17 @@ class Trainer:
         tokens = sum(batch.tokens for batch in micro)
         seeds = [(self.settings.seed, number, k) for k in range(len(parts))]
         try:
-            results = list(pool.map(lambda part, seed: self.model.loss_and_gradients(part, tokens, seed), parts, seeds))
-            total = added(results)
-            gradients = {"": total.gradients.vector}
+            passes = list(pool.map(lambda part, seed: self.model.differentiated(part, tokens, seed), parts, seeds))
+            total = added(self.model.parameters, passes, pool.map)
+            del passes
+            vector = total.gradients.vector
             if self.settings.clip:
-                gradients, _ = clip({"": total.gradients.vector}, self.settings.clip)
-            elif not np.isfinite(total.gradients.vector).all():
+                vector = clip({"": vector}, self.settings.clip)[0][""]
+            elif not all(pool.map(lambda part: np.isfinite(part).all(), np.array_split(vector, self.settings.shards))):
                 raise TrainingError("a gradient is not finite")
         except TrainingError as error:
             raise TrainingError(f"step {number}: {self.explained(error, locals().get('total'))}") from None
-        self.optimiser.step(self.model.parameters.vector, gradients[""], self.rate(number))
+        self.optimiser.step(self.model.parameters.vector, vector, self.rate(number), pool)
         self.state.step = number
         self.state.since = [self.state.since[0] + total.nll, self.state.since[1] + total.tokens]
         return total
@@ -151,10 +153,10 @@ class Trainer:
 
     @contextmanager
     def workers(self) -> Iterator[ThreadPoolExecutor]:
-        """Threads for the shards; with several of them each keeps to one core."""
+        """Threads for the shards; with several of them each keeps to one core. Freed memory is used again."""
         self.model.prepare()
         limit = 1 if self.settings.shards > 1 else None
-        with threadpool_limits(limits=limit), ThreadPoolExecutor(self.settings.shards) as pool:
+        with kept_memory(), threadpool_limits(limits=limit), ThreadPoolExecutor(self.settings.shards) as pool:
             yield pool
 
     def record(self, bar: Bar) -> None:
@@ -207,15 +209,6 @@ def shards(batch: Any, count: int) -> list[Any]:
     cuts = np.linspace(0, rows, min(count, rows) + 1).astype(int)
     parts = [batch.part(slice(a, b)) for a, b in pairwise(cuts)]
     return [part for part in parts if part.tokens]
-
-
-def added(results: Sequence[Result]) -> Result:
-    """The sum of the parts' losses and gradients, in their order."""
-    first, *rest = results
-    for other in rest:
-        first.gradients.vector += other.gradients.vector
-    totals = [sum(getattr(result, name) for result in results) for name in ("loss", "nll", "tokens")]
-    return Result(totals[0], totals[1], int(totals[2]), first.gradients)
 
 
 @contextmanager
@@ -275,4 +268,4 @@ class Bar:
 def gradients_of(model: Model[Any], parts: Sequence[Any]) -> Parameters:
     """The gradient of several parts as one batch, for tests of accumulation."""
     tokens = sum(part.tokens for part in parts)
-    return added([model.loss_and_gradients(part, tokens) for part in parts]).gradients
+    return added(model.parameters, [model.differentiated(part, tokens) for part in parts]).gradients

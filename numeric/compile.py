@@ -85,10 +85,12 @@ def compile_numpy(
     name: str = "",
     comment: Callable[[Equation], str] | None = None,
     reuse: bool = False,
+    overwrite: Sequence[str] = (),
 ) -> Compiled:
     """The function that computes a system's outputs, or a derivation's value and gradients.
 
     With `reuse` its lines work in place and give the memory of arrays that are done with to others: faster, less plain.
+    Arguments that are named in `overwrite` give theirs, too.
 
     `comment` gives the line of comment above each equation; a derivation's own formulas are taken otherwise.
 
@@ -101,7 +103,7 @@ def compile_numpy(
     >>> float(f(x=[1.0, 2.0, 2.0])["L"])
     9.0
     """
-    printer = InPlacePrinter if reuse else NumpyPrinter
+    printer = partial(InPlacePrinter, overwrite=overwrite) if reuse or overwrite else NumpyPrinter
     return compile_with(printer, Arguments.of, derived, outputs, name, comment)
 
 
@@ -123,7 +125,7 @@ def compile_torch(
 
 
 def compile_with(
-    printer_type: type[NumpyPrinter],
+    printer_type: Callable[..., NumpyPrinter],
     make_arguments: Callable[..., Arguments],
     derived: System | Derivation,
     outputs: Sequence[str] | None,
@@ -208,7 +210,7 @@ class Builder:
     def __init__(
         self,
         system: System,
-        printer_type: type[NumpyPrinter],
+        printer_type: Callable[..., NumpyPrinter],
         make_arguments: Callable[..., Arguments],
         arrays: Sequence[Array],
         result: Result,

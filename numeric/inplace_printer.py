@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy import Mul, S
@@ -62,20 +62,21 @@ class InPlacePrinter(NumpyPrinter):
     table = {**TABLE, "scatter": "add_rows({target}, {places}, {values})"}
     helpers = {**HELPERS, "add_rows(": ADD_ROWS}
 
-    def __init__(self, *args, **options) -> None:  # type: ignore[no-untyped-def]
-        super().__init__(*args, **options)
+    def __init__(self, *args: Any, overwrite: Iterable[str] = ()) -> None:
+        super().__init__(*args)
+        self.overwrite = frozenset(overwrite)  # arguments whose memory may be given to results
         self.dying: dict[str, frozenset[str]] = {}  # what each assignment reads for the last time
         self.giving: frozenset[str] = frozenset()  # the same, of the assignment that is being printed
 
     def prepare(self, schedule: Schedule) -> None:
-        self.dying = last_reads(schedule)
+        self.dying = last_reads(schedule, self.overwrite)
 
     # ----------------------------------------------------------------------------------------------------- statements
 
     def assigned(self, target: str, node: Node | Fill) -> tuple[str, list[str]]:
         text, lines = super().assigned(target, node)
         named = isinstance(node, Node) and self.names.get(node, target) != target
-        if lines or named or isinstance(node, Fill) or "[" in target or node.kind != "f" or node.rank < 2:
+        if lines or named or isinstance(node, Fill) or "[" in target or node.kind != "f" or not node.rank:
             return text, lines
         self.giving = self.dying.get(target, frozenset())
         text, lines = self.steps(target, node)
@@ -93,14 +94,20 @@ class InPlacePrinter(NumpyPrinter):
 
     def steps(self, target: str, node: Node) -> tuple[str, list[str]]:
         """The first value of the target, and the statements that make it the value of the node."""
-        method = {"add": self.added, "mul": self.multiplied, "call": self.applied, "where": self.masked}.get(node.op)
+        method = {
+            "add": self.added,
+            "mul": self.multiplied,
+            "call": self.applied,
+            "where": self.masked,
+            "view": self.laid_out,
+        }.get(node.op)
         made = method(target, node) if method is not None else None
         return made or (self.unnamed(node), [])
 
     def host(self, node: Node, args: Sequence[Node]) -> Node | None:
         """The operand that becomes the result: a new array of the same shape."""
         found = [arg for arg in args if arg.shape == node.shape and self.fresh(arg)]
-        return max(found, key=lambda arg: arg.op in (*PASSED, "matmul"), default=None)
+        return max(found, key=lambda a: (a.op in (*PASSED, "matmul"), self.given(a, a.args) is not None), default=None)
 
     def fresh(self, node: Node) -> bool:
         if node in self.names or node.kind != "f":
@@ -109,7 +116,10 @@ class InPlacePrinter(NumpyPrinter):
 
     def given(self, node: Node, args: Sequence[Node]) -> Node | None:
         """An operand that is read for the last time and gives its memory."""
-        return next((a for a in args if self.names.get(a) in self.giving and a.shape == node.shape), None)
+        return next((a for a in args if self.named(a) in self.giving and a.shape == node.shape), None)
+
+    def named(self, node: Node) -> str | None:
+        return self.names.get(node, node.data[0] if node.op == "array" else None)
 
     def added(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         hot = [arg for arg in node.args if self.one_hot(arg) is not None]
@@ -120,9 +130,9 @@ class InPlacePrinter(NumpyPrinter):
             text, lines = self.steps(target, host)
             rest = [arg for arg in terms if arg is not host]
         elif given is not None and len(terms) > 1:
-            second = next((arg for arg in terms if arg is not given))
+            second = next(arg for arg in terms if arg is not given)
             minus, what = self.term(second)
-            own = self.names[given]
+            own = str(self.named(given))
             text, lines = f"np.{'subtract' if minus else 'add'}({own}, {what}, out={own})", []
             rest = [arg for arg in terms if arg not in (given, second)]
         elif hot and len(terms) == 1 and above and above[0].shape == node.shape:
@@ -163,7 +173,7 @@ class InPlacePrinter(NumpyPrinter):
             text, lines = self.steps(target, host)
             return text, lines + self.times_in_place(target, node, [arg for arg in args if arg is not host])
         if given is not None and len(args) == 2:
-            own = self.names[given]
+            own = str(self.named(given))
             (other,) = (arg for arg in args if arg is not given)
             return f"np.multiply({own}, {self.quotient([other])[1]}, out={own})", []
         return None
@@ -193,12 +203,21 @@ class InPlacePrinter(NumpyPrinter):
         chosen = host or given
         if chosen is None or node.args.count(chosen) > 1:
             return None
-        own = target if host is not None else self.names[chosen]
+        own = target if host is not None else str(self.named(chosen))
         inside = found[2].format(*(own if arg is chosen else self.expression(arg) for arg in node.args))
         if host is None:
             return f"{found[1]}({inside}, out={own})", []
         text, lines = self.steps(target, host)
         return text, [*lines, f"{found[1]}({inside}, out={target})"]
+
+    def laid_out(self, target: str, node: Node) -> tuple[str, list[str]] | None:
+        """A transposed batch of matrix products is written where it belongs, so that the result can be reshaped."""
+        (arg,) = node.args
+        if arg.op != "matmul" or arg in self.names or arg.rank < 3 or None in node.data:
+            return None
+        back = self.permuted(target, [node.data.index(axis) for axis in range(arg.rank)])
+        left, right = map(self.expression, arg.args)
+        return self.allocate("empty", node.shape), [f"np.matmul({left}, {right}, out={back})"]
 
     def masked(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         """−∞ where a smaller mask forbids: added once it is made."""
@@ -211,7 +230,7 @@ class InPlacePrinter(NumpyPrinter):
             text, lines = self.steps(target, host)
             return text, [*lines, f"{target} += {mask}"]
         if (given := self.given(node, [value])) is not None:
-            return f"np.add({self.names[given]}, {mask}, out={self.names[given]})", []
+            return f"np.add({self.named(given)}, {mask}, out={self.named(given)})", []
         return f"{self.expression(value)} + {mask}" if value.shape == node.shape else self.unnamed(node), []
 
     # ----------------------------------------------------------------------------------------------------- reductions
@@ -221,7 +240,7 @@ class InPlacePrinter(NumpyPrinter):
         (arg,) = node.args
         last = node.op in ("sum", "mean") and tuple(node.data) == (arg.rank - 1,)
         lead = node.op == "sum" and tuple(node.data) == tuple(range(arg.rank - 1)) and not keep
-        if arg.rank < 2 or arg.kind != "f" or not (last or lead) or node.op != node.op:
+        if arg.rank < 2 or arg.kind != "f" or not (last or lead):
             return super().reduction(node, keep)
         pair = self.pair(arg)
         count = self.number(arg.shape[-1])
@@ -262,15 +281,15 @@ def is_scalar_value(node: Node, value: sympy.Expr) -> bool:
     return node.op == "scalar" and node.data[0] == value
 
 
-def last_reads(schedule: Schedule) -> dict[str, frozenset[str]]:
+def last_reads(schedule: Schedule, overwrite: frozenset[str]) -> dict[str, frozenset[str]]:
     """For each assignment, the new arrays that no later line reads, that no view shows, and that are not returned."""
-    nodes = {name: node for node, name in schedule.names.items()}
+    new = {name for node, name in schedule.names.items() if _new(node, schedule)} | overwrite
     readers: dict[str, list[int]] = defaultdict(list)
     shared: set[str] = set(schedule.returned)
     for position, (target, value) in enumerate(schedule.entries):
         for first, node in _parts(value):
             names = schedule._read(node)
-            own = schedule.names.get(node)
+            own = schedule.names.get(node, node.data[0] if node.op == "array" else None)
             if own is not None and own != str(target):  # a second name for the same array
                 shared |= {own, str(target)}
             if viewed := _viewed(node, schedule):
@@ -282,7 +301,7 @@ def last_reads(schedule: Schedule) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for name, places in readers.items():
         target = schedule.entries[max(places)][0]
-        if name in nodes and name not in shared and _new(nodes[name], schedule) and isinstance(target, Target):
+        if name in new - shared and isinstance(target, Target):
             found[target.name].add(name)
     return {target: frozenset(names) for target, names in found.items()}
 
@@ -301,8 +320,8 @@ def _viewed(node: Node, schedule: Schedule) -> str | None:
     """The named array that a node shows in another way."""
     while node.op in VIEWS and node.args:
         (node, *_) = node.args
-        if node in schedule.names:
-            return schedule.names[node]
+        if node in schedule.names or node.op == "array":
+            return schedule.names.get(node) or str(node.data[0])
     return None
 
 

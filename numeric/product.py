@@ -25,6 +25,8 @@ from gradproof.symbolic.expr import (
     Reduce,
     letters,
     names,
+    open_,
+    sum_,
 )
 
 
@@ -48,6 +50,8 @@ def lower_terms(
     low: Lowering, factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges, wanted: Sequence[Index]
 ) -> Part:
     """Σ over `axes` of a product of factors."""
+    if not axes and (spread := _spread(low, factors, ranges, wanted)) is not None:
+        return spread
     terms = sorted_terms(factors, axes, ranges, low)
     for condition in list(terms.conditions):
         narrow(terms, condition) or find_lookups(low, terms, condition, ranges)
@@ -91,6 +95,9 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
         middle = [contract(low, [part for _, part in inside], summed, wanted)] if inside else []
         return low.mul([*scalars, *outside, *middle], wanted)
     if not summed:
+        blocks = _blocks(low, factors, masks, scalars, wanted)
+        if blocks is not None:
+            return blocks
         return low.mul([*scalars, _masked(low, factors, masks, scalars, wanted)], wanted)
     # A factor outside of the sum that may be undefined must meet its mask, so it goes inside.
     unsafe = [(f, p) for f, p in factors if p in outside and may_be_undefined(low, f)]
@@ -98,6 +105,48 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     outside = [part for part in outside if all(part is not p for _, p in unsafe)]
     operands = _apply_masks(low, inside, masks, wanted)
     return low.mul([*scalars, *outside, contract(low, operands, summed, wanted)], wanted)
+
+
+def _spread(low: Lowering, factors: Sequence[Expr], ranges: Ranges, wanted: Sequence[Index]) -> Part | None:
+    """A product of rank 3 or more, with small factors inside of the large sum that they multiply."""
+    large = [f for f in factors if isinstance(f, (Add, Reduce)) and len(letters(f) & ranges.keys()) > 2]
+    small = [f for f in factors if f not in large]
+    conditions = any(isinstance(f, Compare) for f in small)
+    own = frozenset().union(*(letters(f) for f in small)) & ranges.keys()
+    if len(large) != 1 or conditions or not own or not own < letters(large[0]):
+        return None
+    (whole,) = large
+    if isinstance(whole, Reduce):
+        body, axes = open_(whole, ranges)
+        product_ = len(Mul.make_args(body)) > 2 and whole.op == "sum" and not body.atoms(Compare)
+        return low.lower(sum_(Mul(body, *small), axes), ranges, wanted) if product_ else None
+    blocks = [t for t in whole.args if any(isinstance(f, Compare) and f.op == "==" for f in Mul.make_args(t))]
+    if not blocks:
+        return None
+    return low.add([lower_terms(low, Mul.make_args(Mul(term, *small)), [], ranges, wanted) for term in whole.args], wanted)
+
+
+def _blocks(
+    low: Lowering, factors: Sequence[tuple[Expr, Part]], masks: Sequence[Part], scalars: Sequence[Part], wanted: Sequence[Index]
+) -> Part | None:
+    """δ_lp times an array of l and other letters: zeros with the array on the diagonal of two axes."""
+    rest = low.mul([*scalars, *(part for _, part in factors if part.node.op != "scalar")], wanted)
+    if len(masks) != 1 or masks[0].node.op != "eye" or len(rest.letters) < 2:
+        return None
+    inside = [letter for letter in masks[0].letters if letter in rest.letters]
+    if len(inside) != 1:
+        return None
+    (letter,) = inside
+    (other,) = (x for x in masks[0].letters if x != letter)
+    order = [x for x in wanted if x in rest.letters or x == other]
+    if len(order) != len(rest.letters) + 1:
+        order = [*rest.letters, other]
+    first, second = sorted((order.index(letter), order.index(other)))
+    beside = [x for x in order if x not in (letter, other)]
+    beside[first if second == first + 1 else 0 : 0] = [letter]  # where NumPy puts the axis of two equal indices
+    size = dict(zip(rest.letters, rest.node.shape, strict=True))
+    shape = [size[letter] if x == other else size[x] for x in order]
+    return Part(low.graph.make("blocks", [low.align(rest, beside)], (first, second), shape), tuple(order))
 
 
 def _masked(

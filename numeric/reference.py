@@ -17,6 +17,7 @@ import ast
 import difflib
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -124,7 +125,8 @@ class Evaluator:
         for statement in statements:
             if statement.name in self.inputs:
                 self.fail(f"{statement.name} is an input already; choose another name", statement.value)
-        pieced = frozenset(statement.name for statement in statements if statement.name and statement.place)
+        count = Counter(statement.name for statement in statements if statement.indices is not None or statement.place)
+        pieced = frozenset(s.name for s in statements if s.name and (s.place or count[s.name] > 1))
         last = max((k for k, statement in enumerate(statements) if statement.name in pieced), default=-1)
         if pieced:
             run_recurrence(self, statements[: last + 1], pieced)

@@ -85,8 +85,8 @@ def _part(ev: Evaluator, statement: Statement) -> Part:
 
 
 def _letter(ev: Evaluator, place: ast.expr, statement: Statement) -> str:
-    """The index in t+1 or 2+t or t; none in a number."""
-    if isinstance(place, ast.Name):
+    """The index in t+1 or 2+t or t; none in a number or a size, as in h[T] = …"""
+    if isinstance(place, ast.Name) and place.id not in ev.sizes:
         return place.id
     found = {part.id for part in ast.walk(place) if isinstance(part, ast.Name)} - ev.sizes.keys()
     letter = min(found, default="")

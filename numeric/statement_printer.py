@@ -17,7 +17,7 @@ from gradproof.numeric.statements import Fill, Lines, Loop, Store, Target
 
 INDENT = "    "
 REDUCTIONS = frozenset({"sum", "max", "prod", "mean"})
-STATEMENTS = frozenset({"place", "scatter", "overlap"})
+STATEMENTS = frozenset({"place", "scatter", "overlap", "blocks"})
 VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})
 
 
@@ -112,6 +112,13 @@ class StatementPrinter(NumberPrinter):
         lines.append(f"{INDENT * len(columns)}{target}[{', '.join(marks)}] += {read}")
         return f"\n{INDENT}".join(lines)
 
+    def diagonal_blocks(self, target: str, term: Node, sign: str) -> str:
+        """`target[:, k, :, k] += values` with k = 0 … n-1."""
+        first, second = term.data
+        every = self.form("arange0", "0", self.number(term.shape[first]))
+        marks = ", ".join(every if k in (first, second) else ":" for k in range(second + 1))
+        return f"{target}[{marks}] {sign} {self.expression(term.args[0])}"
+
     def block(self, start: Expr, count: Expr, width: Expr) -> str:
         """The places of one column of all blocks."""
         stop = (start + width * (count - 1) + 1).expand()
@@ -122,6 +129,8 @@ class StatementPrinter(NumberPrinter):
             return f"{target}{self.subscript(term.data, term.shape)} {sign} {self.expression(term.args[0])}"
         if term.op == "overlap":
             return self.overlap(target, term)
+        if term.op == "blocks":
+            return self.diagonal_blocks(target, term, sign)
         values, *places = term.args
         return self.scattered(target, [self.expression(place) for place in places], values)
 

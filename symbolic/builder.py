@@ -63,6 +63,7 @@ class Builder:
     softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
     equal_letters: list[tuple[Expr, Expr]] = field(default_factory=list)  # pairs that a delta compares
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
+    kept: frozenset[str] = frozenset()  # names that stay as they were written
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0
 
@@ -130,7 +131,7 @@ class Builder:
                 continue
             bare = next((axis for axis in known if axis[0] == index), None)
             if bare is not None and bare[1] == 0 and not nonnegative(size - bare[2], known):
-                self.fail(f"this index runs over 0…{bare[2]}−1, but the axis has size {size}", reading.node, ShapeError)
+                self.fail(f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError)
             fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
             if not fits and not _fits_when_large(index, size):
                 hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""

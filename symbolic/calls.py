@@ -10,7 +10,7 @@ from sympy import Expr, S, sympify
 
 from gradproof.symbolic import composites, linear, values
 from gradproof.symbolic.builder import Builder
-from gradproof.symbolic.expr import delta
+from gradproof.symbolic.expr import compare, delta
 from gradproof.symbolic.functions import UNARY, gelu_tanh, maximum, where
 from gradproof.symbolic.values import ShapeMismatch, Value, constant, elementwise, reduced
 
@@ -95,7 +95,11 @@ def _pad(b: Builder, x: Value, width: Any) -> Value:
 
 
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
-    return -maximum(-maximum(x, low), -high)
+    """Between two bounds; at a bound the slope is 1, as in torch's clamp."""
+    if low.is_number and high.is_number and low <= high:
+        return where(compare("<", x, low), low, where(compare("<", high, x), high, x))
+    raised = where(compare("<", x, low), low, x)
+    return where(compare("<", high, raised), high, raised)
 
 
 CALLS: dict[str, Call] = {

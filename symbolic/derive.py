@@ -202,7 +202,7 @@ def derive(
 
         return derive_entry(get(str(expression)), lang)
     program = parse(expression) if isinstance(expression, str) else expression
-    system = build(program, shapes)
+    system = build(program, shapes, [name.removesuffix("_bar") for name in keep])
     return derive_system(system, wrt, cotangent, keep, program, lang)
 
 
@@ -233,7 +233,8 @@ def chosen_variables(system: System, wrt: str | Sequence[str] | None) -> tuple[s
     possible = [name for name in system.inputs if system.arrays[name].below is None]
     if wrt is None:
         if system.inputs and not possible:
-            raise UnknownNameError(f"there is nothing to differentiate by: {', '.join(system.inputs)} hold integers")
+            verb = "holds" if len(system.inputs) == 1 else "hold"
+            raise UnknownNameError(f"there is nothing to differentiate by: {', '.join(system.inputs)} {verb} integers")
         return tuple(possible)
     wanted = [wrt] if isinstance(wrt, str) else list(wrt)
     wanted = list(dict.fromkeys(name.strip() for item in wanted for name in item.split(",") if name.strip()))

@@ -12,7 +12,6 @@ Three moves, each a function from system to system:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
 
@@ -37,17 +36,11 @@ from gradproof.symbolic.expr import (
 )
 from gradproof.symbolic.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.functions import absolute, sigmoid
-from gradproof.symbolic.signs import collected
+from gradproof.symbolic.signs import collected, multiplied_out, size
 from gradproof.symbolic.system import Equation, System
 from gradproof.symbolic.terms import decimal
 
 NOTHING = Facts()
-
-
-@lru_cache(maxsize=100_000)
-def size(expr: Expr) -> int:
-    """The number of nodes of an expression; an access counts as one."""
-    return 1 if isinstance(expr, Access) or not expr.args else 1 + sum(size(arg) for arg in expr.args)
 
 
 # ---------------------------------------------------------------------------------------------------------- rewriting
@@ -219,7 +212,7 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
         result = decided(result, outer)
         return facts.condition(result) if isinstance(result, Compare) else result
     if isinstance(result, Add):
-        result = collected(result)
+        result = multiplied_out(collected(result))
     if isinstance(result, Add):
         return common_factor(result)
     if isinstance(result, Mul):

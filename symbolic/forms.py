@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sympy import Expr, S
 
 from gradproof.symbolic.entries import to_entries
-from gradproof.symbolic.expr import Access, Axis, Index, accesses
+from gradproof.symbolic.expr import Access, Axis, Index, accesses, map_accesses
 from gradproof.symbolic.expr import letters as letters_of
 from gradproof.symbolic.letters import Letters
 from gradproof.symbolic.matrix import matrix_form
@@ -30,6 +31,8 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     """Both sides of an equation as trees."""
     letters = letters or Letters(system)
     equation = readable(equation, letters)
+    if form == "matrix":
+        equation, system = squeezed(equation, system)
     found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
     left = found.left if found else Name(equation.name, equation.place)
     if equation.shown is not None:
@@ -37,6 +40,32 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     else:
         right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
     return Sides(left, right, _partial(equation, system))
+
+
+def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
+    """Without the axes of size 1 that `keepdims=True` left in computed arrays: s_i0 is the vector s."""
+    kept = {
+        name: [k for k, size in enumerate(array.shape) if size != 1]
+        for name, array in system.arrays.items()
+        if name in system.defined and S.One in array.shape
+    }
+    if not kept:
+        return equation, system
+
+    def entry(access: Access) -> Access:
+        return Access(access.name, *(access.indices[k] for k in kept[access.name]))
+
+    def body(expr: Expr) -> Expr:
+        expr = map_accesses(expr, entry, kept, _outs(equation))
+        return expr.xreplace({letter: S.Zero for letter in gone})
+
+    own = kept.get(equation.name, range(len(equation.place)))
+    gone = {index for k, index in enumerate(equation.place) if k not in own and isinstance(index, Index)}
+    arrays = {n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()}
+    shown = equation.shown and (equation.shown[0], tuple(map(body, equation.shown[1])))
+    place = tuple(equation.place[k] for k in own)
+    axes = tuple(axis for axis in equation.axes if axis[0] not in gone)
+    return Equation(equation.name, place, axes, body(equation.body), shown), replace(system, arrays=arrays, _cache={})
 
 
 def _outs(equation: Equation) -> list[Index]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 import sympy
@@ -46,8 +46,12 @@ COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "
 CONSTANTS = {"pi": sympy.pi, "e": sympy.E, "inf": sympy.oo}
 
 
-def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration]) -> System:
+def build(
+    text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration], keep: Iterable[str] = ()
+) -> System:
     """The system of an expression whose names have the given shapes; its output is the expression's value.
+
+    `keep` names intermediates that stay where a normalisation would be recognised by what they hold.
 
     Raises ExpressionError (or a subclass) that points at the place in the text.
 
@@ -58,7 +62,7 @@ def build(text: str | Program, shapes: Mapping[str, object] | Sequence[Declarati
     """
     program = parse(text) if isinstance(text, str) else text
     declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
-    builder = Builder(program.text)
+    builder = Builder(program.text, kept=frozenset(keep))
     for declaration in declarations:
         if declaration.name in builder.arrays:
             raise ExpressionError(f"{declaration.name} is declared twice", declaration.text, 0)

@@ -19,7 +19,7 @@ from sympy import Expr
 
 from gradproof.symbolic.expr import Axis, Compare, Index, accesses, letters
 from gradproof.symbolic.letters import Letters
-from gradproof.symbolic.nodes import Big, Name, Node, Times, Unit, walk
+from gradproof.symbolic.nodes import Big, Call, Name, Node, Times, Unit, walk
 from gradproof.symbolic.pieces import NoForm
 from gradproof.symbolic.reading import Axes, MatrixReader
 from gradproof.symbolic.system import Equation, System
@@ -71,6 +71,8 @@ def _form(equation: Equation, reader: MatrixReader, outs: Axes) -> Form | None:
         right = _whole(reader, equation.body, free)
     except NoForm:
         return None
+    if any(isinstance(node, Big) and any(map(_total, walk(node.body))) for node in walk(right)):
+        return None  # a sum over three letters reads better by indices
     if outs and not free and not any(isinstance(node, Times) and _chain(node) for node in walk(right)):
         return None  # nothing but single entries: the index form says it as well
     at = tuple(None if index in free else index for index in equation.place)
@@ -91,6 +93,10 @@ def effort(node: Node) -> int:
         sliced = isinstance(inner, Name) and any(a is None and b is not None for a, b in pairwise(inner.at))
         found += 10 if isinstance(inner, Big) else 6 if sliced or isinstance(inner, Unit) else 1
     return found
+
+
+def _total(node: Node) -> bool:
+    return isinstance(node, Call) and node.function in ("sum", "rowsum", "colsum")
 
 
 def _chain(node: Times) -> bool:

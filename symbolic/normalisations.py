@@ -46,8 +46,9 @@ class Spread:
 
 def recognise_normalisations(builder: Builder) -> None:
     """Rewrite the equations built so far where they spell out a normalisation."""
+    made = {v.expr.name for v in builder.memo.values() if isinstance(v, Value) and isinstance(v.expr, Access)}
     for equation in list(builder.equations):
-        if equation.name in builder.hidden or equation not in builder.equations:
+        if equation.name in builder.hidden | made or equation not in builder.equations:
             continue
         if any(isinstance(p, Pow) and p.exp in ROOTS for p in equation.body.atoms(Pow)):
             finder = Finder(builder, equation)
@@ -68,7 +69,10 @@ class Finder:
         self.equation = equation
         self.whole = False  # whether the equation is nothing but the normalised array
         self.definitions = {
-            e.name: e for e in builder.equations if all(isinstance(i, Index) for i in e.place) and e is not equation
+            e.name: e
+            for e in builder.equations
+            if all(isinstance(i, Index) for i in e.place) and e is not equation
+            if e.name not in builder.hidden | builder.kept
         }
 
     def walk(self, expr: Expr, axes: Sequence[Axis]) -> Expr:
@@ -98,7 +102,7 @@ class Finder:
         """The expression, and the same with the names in it replaced by what they stand for, level by level."""
         for _ in range(LEVELS):
             yield expr
-            named = [a.name for a in accesses(expr) if a.name in self.definitions and a.name not in self.b.hidden]
+            named = [a.name for a in accesses(expr) if a.name in self.definitions]
             if not named:
                 return
 

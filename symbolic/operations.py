@@ -185,7 +185,7 @@ def factorised(value: Implicit) -> Operations:
 
     >>> from gradproof.symbolic.expr import Size
     >>> factorised(Implicit("inv", "A", Size("n"))).total, factorised(Implicit("det", "A", Integer(2))).total
-    (2*n**3 - 2*n**2 + n, 3)
+    (2*n**3 - 2*n**2 + n, 4)
     """
     n = value.size
     if value.kind == "inv":

@@ -12,12 +12,13 @@ from gradproof.symbolic.checks import same_values
 from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variables, derive_system
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.expr import Access, delta, map_accesses, names, sum_
-from gradproof.symbolic.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.fold import facts, normalise, plain, put_in, size
 from gradproof.symbolic.implicit import complete
 from gradproof.symbolic.symmetry import restored, withheld
 from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System, out_letters
 
+SHORT = 8  # parts of an expression that is put in where it is read
 COTANGENT = "G_unit"  # stands for the unit cotangent until it is replaced
 
 
@@ -48,7 +49,7 @@ def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) ->
     """The Jacobian with respect to one variable, checked against the adjoint with an arbitrary cotangent."""
     row_array, column_array = found.forward.arrays[found.output], found.forward.arrays[variable]
     adjoint_equation = found.gradients[variable].equation
-    body = closed(found.system, adjoint_equation, [e.name for e in found.forward.equations])
+    body = closed(found.system, adjoint_equation, forward_names(found))
     outs = out_letters(row_array.rank + column_array.rank)
     swap = layout == "denominator"
     rows = outs[column_array.rank :] if swap else outs[: row_array.rank]
@@ -85,6 +86,12 @@ def turned(found: Derivation) -> Derivation:
         gradients[name] = Gradient(name, system.equations[-1], system)
     gradients = {name: replace(gradient, system=system) for name, gradient in gradients.items()}
     return replace(found, system=system, gradients=gradients, listed=())
+
+
+def forward_names(found: Derivation) -> list[str]:
+    """The forward names that a result may use: all but short first derivatives, which are put in."""
+    short = {e.name for e in found.forward.equations if e.name.endswith("_grad") and size(e.body) <= SHORT}
+    return [e.name for e in found.forward.equations if e.name not in short]
 
 
 def closed(system: System, equation: Equation, forward: Sequence[str]) -> Expr:
@@ -143,7 +150,7 @@ def _block(second: Derivation, column: str, name: str, log: Log) -> tuple[Array,
         return _unit(second, column, name, "numerator", log)
     source = second.gradients[column].equation
     array = Array(name, second.forward.arrays[column].shape)
-    body = closed(second.system, source, [e.name for e in second.forward.equations])
+    body = closed(second.system, source, forward_names(second))
     return array, whole(array, normalise(body, source.axes, facts(second.system)))
 
 

@@ -1,12 +1,35 @@
-"""Terms that differ in the sign of a bracket only, (m − x) and (x − m), are collected."""
+"""Terms that cancel: those that differ in the sign of a bracket only, (m − x) and (x − m), and those in brackets."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Add, Expr, Integer, Mul, Pow, Rational, S
+from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, expand_mul
 
-from gradproof.symbolic.expr import Reduce, rebuild
+from gradproof.symbolic.expr import Access, Reduce, rebuild
+
+
+@lru_cache(maxsize=100_000)
+def size(expr: Expr) -> int:
+    """The number of nodes of an expression; an access counts as one."""
+    return 1 if isinstance(expr, Access) or not expr.args else 1 + sum(size(arg) for arg in expr.args)
+
+
+@lru_cache(maxsize=20_000)
+def multiplied_out(expr: Expr) -> Expr:
+    """A sum without its brackets, where it is shorter so: y (1 − p) − p (1 − y) is y − p.
+
+    >>> p, y = Access("p"), Access("y")
+    >>> multiplied_out(y * (1 - p) - p * (1 - y)), multiplied_out(y * (1 - p) + 1)
+    (-p + y, (1 - p)*y + 1)
+    """
+    if not isinstance(expr, Add):
+        return expr
+    brackets = [term for term in expr.args if any(isinstance(factor, Add) for factor in Mul.make_args(term))]
+    if len(brackets) < 2 or len(expr.args) > 6 or size(expr) > 60:
+        return expr
+    spread = Add(*(expand_mul(term, deep=False) if term in brackets else term for term in expr.args))
+    return spread if size(spread) < size(expr) else expr
 
 
 @lru_cache(maxsize=20_000)

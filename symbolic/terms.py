@@ -10,7 +10,7 @@ from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
-from sympy import Add, Expr, Integer, Mul, Number, Pow, Rational, S
+from sympy import Add, Expr, Function, Integer, Mul, Number, Pow, Rational, S
 from sympy.core.numbers import Infinity, NegativeInfinity, NumberSymbol
 
 from gradproof.symbolic.expr import Access, Compare, Reduce, accesses, names, rebuild
@@ -71,7 +71,13 @@ class Terms:
             number = Rational(1)
             for part, _ in parts:
                 number *= part
-            return number, Mul(*(rest for _, rest in parts))
+            rests = [rest for _, rest in parts]
+            for place, rest in enumerate(rests if number < 0 else ()):
+                turned = _turned(rest)
+                if turned is not None:  # −X (y − f(z)) is X (f(z) − y)
+                    rests[place] = turned
+                    return -number, Mul(*rests)
+            return number, Mul(*rests)
         if isinstance(expr, Reduce) and expr.op == "sum":
             number, rest = self.primitive(expr.body)
             return number, expr if number == 1 else rebuild(expr, [expr.args[0], rest, *expr.args[2:]])
@@ -169,6 +175,20 @@ class Terms:
             given = rest.name not in self.system.defined
             return 4 if given and not rest.indices else 3 if given and late else 1
         return 2
+
+
+def _turned(expr: Expr) -> Expr | None:
+    """−expr where data minus model, y − f(z) or Y − XW, is a factor of it, possibly under a sum."""
+    if isinstance(expr, Reduce) and expr.op == "sum":
+        inner = _turned(expr.body)
+        return None if inner is None else rebuild(expr, [expr.args[0], inner, *expr.args[2:]])
+    for factor in Mul.make_args(expr):
+        if isinstance(factor, Add) and len(factor.args) == 2:
+            data = [term for term in factor.args if isinstance(term, Access) and term.indices]
+            model = [term for term in factor.args if isinstance(-term, (Reduce, Function))]
+            if len(data) == len(model) == 1:
+                return Mul(*(-other if other is factor else other for other in Mul.make_args(expr)))
+    return None
 
 
 def _over_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:

@@ -119,7 +119,7 @@ def positions(axis: int | Sequence[int] | None, rank: int) -> list[int]:
     wanted = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
     for k in wanted:
         if not -rank <= k < rank:
-            raise ShapeMismatch(f"axis {k} does not exist: the array has {rank} axes")
+            raise ShapeMismatch(f"axis {k} does not exist: the array has {rank} {'axis' if rank == 1 else 'axes'}")
     found = [k % rank for k in wanted]
     if len(set(found)) < len(found):
         raise ShapeMismatch("an axis is named twice")

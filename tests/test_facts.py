@@ -8,13 +8,36 @@ import pytest
 from gradproof.models.evidence import tiny_hessian
 from gradproof.models.filters import top_p_filter
 from gradproof.models.metrics import bleu
+from gradproof.models.optimisers import clip
+from gradproof.models.positions import sinusoids
 from gradproof.models.quantise import quantise
+from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, distance, holds, same
 from gradproof.symbolic.catalogue.losses import KL, SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES
+from gradproof.symbolic.catalogue.normalisation import LAYERNORM, LAYERNORM_SHAPES
 from gradproof.symbolic.catalogue.optimisation import ADAM_SHAPES, ADAM_STEP
+from gradproof.symbolic.errors import GradproofError
 
 ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "t": 1, "m_0": [0], "v_0": [0]}
 BATCH = {"l": [[2, 1, 0], [0, 1, 2], [1, 1, 1]], "y": [0, 2, 1], "keep": [1, 1, 0], "epsilon": 0.1}
+
+
+NORMALISED = {"epsilon": 1e-5, "gamma": [1, 1, 1, 1], "beta": [0, 0, 0, 0]}
+
+
+def normalised(x: list, wrt: tuple = ()) -> dict:
+    return at(LAYERNORM + ("; L = y[0]" if wrt else ""), LAYERNORM_SHAPES, {**NORMALISED, "x": x}, wrt)
+
+
+def rows_of_a_table() -> list:
+    lookup = get("embedding.lookup")
+    given = {"E": [[0, 0]] * 3, "w": [1, 1, 2], "G": [[1, 2], [3, 4], [5, 6]]}
+    return at(f"{lookup.expression}; L = sum(G*X)", {**lookup.shapes, "G": "n,d"}, given, ["E"])["E_bar"]
+
+
+def recurrence() -> float:
+    text, shapes = "h[0] = 0; h[t+1] = w*h[t] + u*x[t]; h[n]", {"w": "", "u": "", "x": "n"}
+    return at(text, shapes, {"w": 0.5, "u": 1, "x": [1, 1, 1]}, ["w"])["w_bar"]
 
 
 def smoothing() -> dict:
@@ -48,6 +71,20 @@ FACTS = {
     "KL the other way round": (lambda: divergence([0.5, 0.5], [0.9, 0.1]), 0.51083, 5e-6),
     "top-p .9": (lambda: kept([0.5, 0.41, 0.09], 0.9), 2, 0.0),
     "top-p .7": (lambda: kept([0.4, 0.3, 0.2, 0.1], 0.7), 2, 0.0),
+    "LayerNorm of (1,2,3,4)": (
+        lambda: normalised([1, 2, 3, 4])["value"],
+        [-1.34163542, -0.44721181, 0.44721181, 1.34163542],
+        5e-9,
+    ),
+    "LayerNorm's gradient at a constant row": (
+        lambda: normalised([5, 5, 5, 5], ("x",))["x_bar"],
+        [237.17, -79.06, -79.06, -79.06],
+        5e-3,
+    ),
+    "a scalar recurrence": (recurrence, 2.0, 0.0),
+    "a lookup": (rows_of_a_table, [[0, 0], [4, 6], [5, 6]], 0.0),
+    "a sinusoid": (lambda: sinusoids(1, 4, start=1)[0].tolist(), [0.84147, 0.54030, 0.0099998, 0.99995], 5e-6),
+    "clipping": (lambda: clip({"W": np.full(100, 1e20, np.float32)}, 2.0)[0]["W"].tolist(), [0.2] * 100, 1e-7),
     "BLEU": (lambda: bleu([["yes"]], [[["no"]]]).score, 0.0, 0.0),
     "a constant tensor": (lambda: quantise(np.full((2, 3), 0.1)).dequantise().tolist(), [[0.1] * 3] * 2, 0.0),
 }
@@ -57,6 +94,18 @@ FACTS = {
 def test_fact(fact: str) -> None:
     compute, expected, tolerance = FACTS[fact]
     assert distance(compute(), expected) <= tolerance
+
+
+def test_clipping_by_torch_loses_everything() -> None:
+    """Its norm is accumulated in float32 and overflows; ours is not. An inf or NaN entry is an error."""
+    torch = pytest.importorskip("torch")
+    weight = torch.nn.Parameter(torch.zeros(100))
+    weight.grad = torch.full((100,), 1e20)
+    torch.nn.utils.clip_grad_norm_([weight], 2.0)
+    assert weight.grad.abs().max() == 0
+    for bad in (math.inf, math.nan):
+        with pytest.raises(GradproofError):
+            clip({"W": np.array([1.0, bad])}, 2.0)
 
 
 def test_hessian_of_the_tiny_model_against_torch() -> None:

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gradproof.numeric.compile import compile_numpy
@@ -64,13 +64,13 @@ def expression(draw, shape, depth):
     if kind == "sum":
         return f"({inner()} {draw(st.sampled_from('+-'))} {inner()})"
     if kind == "product":
-        return f"{inner()} * {inner()}"
+        return f"({inner()} * {inner()})"
     if kind in ("smooth", "rowwise", "kink"):
         table = {"smooth": SMOOTH, "rowwise": ROWWISE, "kink": KINKS}[kind]
         template, argument = draw(st.sampled_from(table)), inner()
         return "(" + template.replace("{}", argument) + ")"
     if kind == "scaled":
-        return f"({inner(())}) * ({inner()})"
+        return f"(({inner(())}) * ({inner()}))"
     size = st.sampled_from(["n", "d", "k"])
     other = draw(size)
     if kind in ("total", "mean"):
@@ -79,7 +79,7 @@ def expression(draw, shape, depth):
     if kind == "logsumexp":
         return f"logsumexp({inner((other,))})"
     if kind == "dot":
-        return f"({inner((other,))}) @ ({inner((other,))})"
+        return f"(({inner((other,))}) @ ({inner((other,))}))"
     if kind == "trace":
         return f"trace({inner(('n', 'n'))})"
     if kind == "reduced":
@@ -89,17 +89,17 @@ def expression(draw, shape, depth):
             else f"mean({inner((*shape, other))}, axis=1)"
         )
     if kind == "matvec":
-        return f"({inner((*shape, other))}) @ ({inner((other,))})"
+        return f"(({inner((*shape, other))}) @ ({inner((other,))}))"
     if kind == "vecmat":
-        return f"({inner((other,))}) @ ({inner((other, *shape))})"
+        return f"(({inner((other,))}) @ ({inner((other, *shape))}))"
     if kind == "matmul":
-        return f"({inner((shape[0], other))}) @ ({inner((other, shape[1]))})"
+        return f"(({inner((shape[0], other))}) @ ({inner((other, shape[1]))}))"
     if kind == "outer":
         return f"outer({inner(shape[:1])}, {inner(shape[1:])})"
     if kind == "broadcast":
-        return f"({inner()}) * ({inner(shape[1:])})"
+        return f"(({inner()}) * ({inner(shape[1:])}))"
     if kind == "batched":
-        return f"({inner((shape[0], shape[1], other))}) @ ({inner((other, shape[2]))})"
+        return f"(({inner((shape[0], shape[1], other))}) @ ({inner((other, shape[2]))}))"
     return f"({inner(shape[::-1])}).T"
 
 
@@ -170,7 +170,14 @@ def near(mine, theirs, what):
 
 
 def scaled(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    """The same examples every time; without shrinking, so that a failure is told at once."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @scaled(60)

@@ -106,8 +106,16 @@ add(
                 {"q": "d_k", "k": "d_k"},
                 "of the outer product q_iᵀk_j the score is the trace",
             ),
+            Identity(
+                "outer(q, k)",
+                "(q @ k)*ones(d_k, d_k)",
+                {"q": "d_k", "k": "d_k"},
+                "the printed q_iᵀk_j of two rows, as if each of its entries were the score",
+                "refuted",
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:outer_product",
+        right=r"E = QK^\top,\quad E_{ij} = q_i k_j^\top",
         note="q_i and k_j are rows of Q and K, so the printed q_iᵀk_j would be a d_k × d_k outer product; the score"
         " is q_i k_jᵀ.",
         note_zh="q_i、k_j 是 Q、K 的行，文中的 q_iᵀk_j 是 d_k × d_k 的外积；分数应为 q_i k_jᵀ。",
@@ -225,7 +233,17 @@ add(
         "N",
         "corrected",
         r"O(n^2 d) \text{ in total: } n^2 \text{ is the bottleneck}",
+        identities=(
+            Identity(
+                "d = 512; n = 512; where(4*n**2*d > 8*n*d**2, 1, 0)",
+                "1",
+                {},
+                "the part with n² is the larger one at n = d = 512 already",
+                "refuted",
+            ),
+        ),
         evidence="gradproof.symbolic.catalogue.evidence_counts:bottleneck",
+        right=r"8nd^2 + 4n^2d:\ \text{the part with } n^2 \text{ is the larger one only for } n > 2d",
         note="The four projections cost 8nd², scores and mixing 4n²d. So the part with n² is the larger one only for"
         " n > 2d.",
         note_zh="四个投影需 8nd² 次运算，分数与加权求和需 4n²d 次；仅当 n > 2d 时含 n² 的部分才更大。",
@@ -309,6 +327,7 @@ add(
             ),
         ),
         evidence="gradproof.numeric.evidence_attention:causal_mask",
+        right=r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}} \text{ if } j \le i, \text{ else } 0",
         note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The"
         " mask"
         " belongs inside the softmax. A row with nothing allowed has no softmax; its weights are set to 0, never NaN.",

@@ -23,12 +23,23 @@ CHAPTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "Scaled dot-product and multi-head attention",
         "缩放点积与多头注意力",
-        ("variance", "softmax.saturated_loss", "attention", "mha"),
+        ("variance", "softmax.saturated_loss", "attention", "attention.neighbourhood", "mha"),
     ),
     (
         "Transformer components",
         "Transformer 组件",
-        ("embedding", "position", "rope", "ffn", "residual", "layernorm", "block", "output", "architecture"),
+        (
+            "embedding",
+            "position",
+            "rope",
+            "ffn",
+            "residual",
+            "layernorm",
+            "block.post_ln",
+            "block",
+            "output",
+            "architecture",
+        ),
     ),
     (
         "Softmax, losses, language modelling",

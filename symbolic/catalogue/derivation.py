@@ -25,7 +25,7 @@ def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> D
     if not entry.expression:
         raise GradproofError(f"{entry.id} is no gradient: there is nothing to derive; see `gradproof show {entry.id}`")
     program = parse(entry.expression)
-    system = build(program, entry.shapes).renamed(entry.names)
+    system = build(program, entry.shapes, entry.shown).renamed(entry.names)
     if entry.mode == "jacobian":
         found = jacobian(system, entry.wrt, program, layout, lang)
     elif entry.mode == "tangent":

@@ -42,7 +42,7 @@ add(
         "claim",
         "S-E13",
         "counterexample",
-        r"H^* = F(H^*) \text{ need not exist: } F(h) = h + b",
+        r"\text{“inference looks for a fixed point } H^* = F(H^*) \text{”}",
         claims=(
             Claim(
                 "sum(C*((h + b) - h))",
@@ -57,6 +57,7 @@ add(
             ),
         ),
         evidence=EVIDENCE + "fixed_point",
+        right=r"F(h) = h + b \text{ has none for } b \ne 0;\quad \text{a contraction has exactly one}",
         note="A residual layer with a constant branch has no fixed point. A contraction has exactly one (Banach); a"
         " network stops after L layers either way.",
         note_zh="残差分支为常数的层没有不动点；压缩映射恰有一个（Banach）。无论如何网络在 L 层后就停止。",
@@ -106,7 +107,8 @@ add(
         "identity",
         "S-E23",
         "corrected",
-        r"\frac{\partial L}{\partial H_l} = \frac{\partial L}{\partial H_L}\, J_{L-1} J_{L-2} \cdots J_l",
+        r"\frac{\partial L}{\partial H_l} = \frac{\partial L}{\partial H_L} \prod_{k=l}^{L-1}"
+        r" \frac{\partial H_{k+1}}{\partial H_k}",
         claims=(
             Claim(
                 TWO_MAPS,
@@ -125,6 +127,7 @@ add(
                 "the factors in the document's order k = l … L − 1",
             ),
         ),
+        right=r"\frac{\partial L}{\partial H_l} = \frac{\partial L}{\partial H_L}\, J_{L-1} J_{L-2} \cdots J_l",
         note="With ∂L/∂H_L a row on the left the factors run k = L − 1, …, l. The document prints ∏ from k = l to L"
         " − 1.",
         note_zh="∂L/∂H_L 为左侧行向量时，因子次序为 k = L − 1, …, l；文中写作 k 从 l 到 L − 1 的连乘。",
@@ -139,7 +142,7 @@ add(
         "claim",
         "S-E23",
         "counterexample",
-        r"\rho(J_1) = \rho(J_2) = 0,\quad \rho(J_2 J_1) = 4",
+        r"\text{“explosion depends on the spectral radius”}",
         identities=(
             Identity(
                 NILPOTENT + "A @ A + B @ B", "zeros(2, 2)", {"x": "2"}, "both factors are nilpotent: spectral radius 0"
@@ -159,6 +162,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "spectral_radius",
+        right=r"\rho(J_1) = \rho(J_2) = 0,\ \rho(J_2 J_1) = 4;\quad \lVert J_2 J_1 \rVert \le"
+        r" \sigma_{\max}(J_2)\, \sigma_{\max}(J_1)",
         note="The largest singular values bound the product; the spectral radii of its factors do not.",
         note_zh="最大奇异值可以控制乘积，各因子的谱半径则不能。",
     )

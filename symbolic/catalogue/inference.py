@@ -52,7 +52,7 @@ add(
         "algorithm",
         "S",
         "corrected",
-        r"\min\Bigl\{k : \sum_{i \le k} p_{(i)} \ge p\Bigr\}",
+        r"\min\Bigl\{k : \sum_{i \le k} p_{(i)} > p\Bigr\}",
         claims=(
             Claim(
                 "c*(1 + (0.4 < 0.7) + (0.4 + 0.3 < 0.7))",
@@ -72,6 +72,7 @@ add(
             ),
         ),
         evidence=EVIDENCE + "top_p",
+        right=r"\min\Bigl\{k : \sum_{i \le k} p_{(i)} \ge p\Bigr\}",
         note="The document says that the sum exceeds p; the usual rule, and ours, is that it reaches p. p = 0 keeps the"
         " best word, p = 1 all; ties go to the lowest index; a seed fixes the draw.",
         note_zh="文中说累积概率“超过”p；通常的规则（也是这里采用的）是“达到”p。p = 0 只保留最优词，p = 1 保留全部；"

@@ -230,7 +230,7 @@ add(
         "identity",
         "S-E12",
         "corrected",
-        r"\mathcal P_{i_1 \dots i_T} = \prod_t P(v_{i_t} \mid v_{i_1}, \dots, v_{i_{t-1}})",
+        r"\mathcal P_{i_1 \dots i_T} \approx \prod_t P(v_{i_t} \mid v_{i_1}, \dots, v_{i_{t-1}})",
         identities=(
             Identity(
                 "p_1[a] = sum[b,c](P[a,b,c]); p_2[a,b] = sum[c](P[a,b,c]); T = sum(P); "
@@ -251,6 +251,7 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_losses:tensor_rank",
+        right=r"\mathcal P_{i_1 \dots i_T} = \prod_t P(v_{i_t} \mid v_{i_1}, \dots, v_{i_{t-1}})",
         note="The document writes ≈ and calls this a low-rank decomposition. The chain rule is exact and loses no rank;"
         " what is approximate is that all conditionals share one set of parameters.",
         note_zh="文中写“≈”并称之为低秩分解。链式分解是精确的，不损失秩；近似之处在于所有条件概率共用一组参数。",

@@ -263,7 +263,7 @@ add(
         "bound",
         "S-E9",
         "corrected",
-        r"H(w) - H(P, Q_\theta) \le I(w; c)",
+        r"\text{“training maximises } I(w; c) = H(w) - H(w \mid c) \text{”}",
         identities=(
             Identity(
                 INFORMATION + "I - (-sum(P_w*log(P_w)) + sum(P*F))",
@@ -297,6 +297,7 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_losses:mutual_information",
+        right=r"H(w) - H(P, Q_\theta) \le I(w; c)",
         note="The document says that training maximises I(w; c). I belongs to the data and does not change; training"
         " maximises H(w) minus the cross-entropy, a lower bound of I that is tight at the true model.",
         note_zh="文中说训练在最大化 I(w; c)。I 由数据决定，训练并不改变它；训练最大化的是 H(w) 减交叉熵，"
@@ -312,7 +313,7 @@ add(
         "claim",
         "S-E21",
         "counterexample",
-        r"\min I(X;T) - \beta I(T;Y)",
+        r"\min I(X;T) - \beta I(T;Y);\quad \text{“in early layers both rise”}",
         identities=(
             Identity(
                 CHAIN + "sum[x,t](j_1[x,t]*log(k_1[x,t]/t_1[t])) - sum[x,s](a[x,s]*log(a[x,s]/(p[x]*t_2[s])))",
@@ -320,8 +321,17 @@ add(
                 CHAIN_SHAPES,
                 "I(X;T₁) − I(X;T₂) = I(X;T₁ | T₂), a mean of divergences: never negative",
             ),
+            Identity(
+                CHAIN
+                + "where(sum[x,s](a[x,s]*log(a[x,s]/(p[x]*t_2[s]))) > sum[x,t](j_1[x,t]*log(k_1[x,t]/t_1[t])), 1, 0)",
+                "1",
+                CHAIN_SHAPES,
+                "I(X;T) rises from the first layer to the second, as the document has it",
+                "refuted",
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_losses:bottleneck",
+        right=r"I(X;T_2) \le I(X;T_1),\quad I(T_2;Y) \le I(T_1;Y)",
         note="From layer to layer X → T₁ → T₂ neither I(X;T) nor I(T;Y) can rise (data processing inequality), so"
         " “early layers: both rise” is false of layers. A story about training time is empirical and disputed.",
         note_zh="沿层 X → T₁ → T₂，由数据处理不等式 I(X;T) 与 I(T;Y) 都不会上升，故“前几层二者增加”对层不成立；"

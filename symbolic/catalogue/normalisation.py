@@ -46,14 +46,15 @@ add(
         names={"xhat_bar": "u"},
         identities=(
             Identity(
-                SIGMA_PLUS_EPS,
-                LAYERNORM,
-                LAYERNORM_SHAPES,
+                "epsilon = 1/10; " + SIGMA_PLUS_EPS,
+                "epsilon = 1/10; " + LAYERNORM,
+                {name: shape for name, shape in LAYERNORM_SHAPES.items() if name != "epsilon"},
                 "(x − μ)/(σ + ε) and (x − μ)/√(σ² + ε) are the same function",
                 "refuted",
             ),
         ),
         evidence="gradproof.numeric.evidence_transformer:sigma_plus_eps",
+        right=r"\operatorname{LN}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta",
         note="Not the same function as layernorm.forward, which torch uses. Where all entries are equal (v = 0) the"
         " derivative is (u − mean u)/ε; automatic differentiation of √v gives NaN there.",
         note_zh="与 torch 所用的 layernorm.forward 不是同一函数。各分量相等（v = 0）时导数为 (u − mean u)/ε，"

@@ -26,7 +26,7 @@ add(
         "algorithm",
         "S-E1",
         "corrected",
-        r"v_t = \beta_2 v_{t-1} + (1-\beta_2) g_t^2,\quad"
+        r"v_t = \beta_2 v_{t-2} + (1-\beta_2) g_t^2,\quad"
         r" \Theta_{t+1} = \Theta_t - \eta\, \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon}",
         identities=(
             Identity(
@@ -62,6 +62,7 @@ add(
             ),
         ),
         evidence="gradproof.models.evidence:adam",
+        right=r"v_t = \beta_2 v_{t-1} + (1-\beta_2) g_t^2",
         note="The document writes v_{t−2}; it is v_{t−1}. ε is added outside the root.",
         note_zh="文中写作 v_{t−2}，应为 v_{t−1}；ε 加在根号之外。",
     )
@@ -155,6 +156,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "training",
+        right=r"\hat\Theta = \arg\max_\Theta P(D \mid \Theta) \text{ is a point; } P(\Theta \mid D)"
+        r" \propto P(D \mid \Theta) P(\Theta)",
         note="Maximum likelihood returns one point without a width. Where the optimum is unique the start leaves no"
         " trace, while a prior does.",
         note_zh="极大似然只给出一个点，没有宽度；最优点唯一时初值不留痕迹，而先验会留下影响。",

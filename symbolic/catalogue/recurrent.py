@@ -104,6 +104,8 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_recurrent:step_jacobian",
+        right=r"\frac{\partial h_j}{\partial h_{j-1}} = \operatorname{diag}(\sigma'(z_j))\, W_h \text{"
+        r" in numerator layout}",
         note="The document prints the gradient (denominator) layout W_hᵀ diag(σ′). The Jacobian of a column vector in"
         " numerator layout is diag(σ′(z)) W_h.",
         note_zh="文中写的是梯度（分母）布局 W_hᵀ diag(σ′)；列向量在分子布局下的雅可比矩阵是 diag(σ′(z)) W_h。",
@@ -224,7 +226,18 @@ add(
         "N",
         "counterexample",
         r"\sigma_{\max}(W_h) > 1 \;\Rightarrow\; \text{the product explodes}",
+        identities=(
+            Identity(
+                "W = 2*outer(eye(2)[0], eye(2)[1]); where(sum((W @ W)**2) > sum(W**2), 1, 0)",
+                "1",
+                {},
+                "the product of two factors with σ_max = 2 is larger than one factor",
+                "refuted",
+            ),
+        ),
         evidence="gradproof.symbolic.catalogue.evidence_recurrent:explosion",
+        right=r"\lVert J_t \cdots J_{k+1} \rVert \le (\gamma \sigma_{\max})^{t-k}:\ \gamma"
+        r" \sigma_{\max} > 1 \text{ is necessary, not sufficient}",
         note="σ_max > 1 is necessary for an explosion where γ = 1, not sufficient: W = [[0,2],[0,0]] has σ_max = 2 and"
         " W² = 0, and saturated tanh units have derivatives near 0.",
         note_zh="γ = 1 时 σ_max > 1 是爆炸的必要条件而非充分条件：W = [[0,2],[0,0]] 的 σ_max = 2 而 W² = 0；"

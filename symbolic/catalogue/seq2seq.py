@@ -147,6 +147,8 @@ add(
         "counterexample",
         r"\hat y = \arg\max_y P(y \mid x)",
         evidence="gradproof.models.evidence_sequences:argmax",
+        right=r"\log P(\hat y_{\text{greedy}} \mid x) \le \max_y \log P(y \mid x) \text{, equal for a"
+        r" beam of width } V^T",
         note="Neither greedy nor beam search is guaranteed to find it, and a beam need not even score as well as"
         " greedy;"
         " a beam that keeps all V^T prefixes is brute force.",
@@ -222,6 +224,8 @@ add(
             Identity(f"{DOT}; e / sqrt(d)", SCALED, SCORE_SHAPES, "the scaled score is the dot score divided by √d"),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:score_variants",
+        right=r"s^\top h,\ s^\top h/\sqrt d,\ v^\top \tanh(W_1 h + W_2 s) \text{ with } 0,\ 0,\ 2 d d_a"
+        r" + d_a \text{ parameters}",
         note="They order the positions alike only in the first two cases. The additive score has 2·d·d_a + d_a"
         " parameters,"
         " the other two have none.",

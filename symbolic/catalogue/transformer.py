@@ -192,8 +192,19 @@ add(
             Claim(
                 "x - x", {"x": "d"}, "x", "zeros(d, d)", "proved", "F(x) = −x: the gradient is 0", layout="numerator"
             ),
+            Claim(
+                "x - x",
+                {"x": "d"},
+                "x",
+                "eye(d)",
+                "refuted",
+                "as if the identity path always came through",
+                layout="numerator",
+            ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_transformer:identity_path",
+        right=r"\lVert J_F \rVert \le q < 1 \text{ in each of } L \text{ layers} \;\Rightarrow\; \lVert"
+        r" \bar x \rVert \ge (1 - q)^L \lVert \bar y \rVert",
         note="What holds: where ‖J_F‖ ≤ q < 1 in every layer, the gradient shrinks at most by (1 − q)^L.",
         note_zh="成立的是：若每层 ‖J_F‖ ≤ q < 1，则经 L 层后梯度至多缩小到 (1 − q)^L 倍。",
     )
@@ -336,7 +347,18 @@ add(
         TINY_SHAPES,
         ("W_V", "W_O"),
         shown=("W_V", "W_O"),
+        claims=(
+            Claim(
+                "sum(G*(X + A @ (X @ W_V) @ W_O))",
+                {"G": "n,d", "X": "n,d", "A": "n,n", "W_V": "d,d", "W_O": "d,d"},
+                "W_V",
+                "(A @ X @ W_V).T @ G",
+                "refuted",
+                "the gradient of W_O, as if it were that of W_V",
+            ),
+        ),
         evidence="gradproof.models.evidence:tiny_coincidence",
+        right=r"\bar W_V = X^\top A^\top \bar R W_O^\top,\quad \bar W_O = V^\top A^\top \bar R",
         note="Both start as the identity matrix; from another start the two gradients differ.",
         note_zh="二者都以单位矩阵为初值；换一个初值两个梯度就不同。",
     )

@@ -172,7 +172,7 @@ add(
         "identity",
         "S-E15",
         "corrected",
-        r"f_t(x) = f_0(x) + \Theta(x, X)\,\Theta(X, X)^{-1} \bigl(I - e^{-\eta \Theta t}\bigr)(Y - f_0(X))",
+        r"f_t(x) \approx f_0(x) + \Theta(x, X)\,\Theta(X, X)^{-1} (Y - f_0(X))",
         identities=(
             Identity(
                 "y - (" + FLOW + ")",
@@ -201,6 +201,7 @@ add(
         ),
         evidence="gradproof.models.experiments.ntk:dynamics",
         assumptions=("gradient flow on ½ squared loss", "the kernel does not change (exact for models linear in Θ)"),
+        right=r"f_t(x) = f_0(x) + \Theta(x, X)\,\Theta(X, X)^{-1} \bigl(I - e^{-\eta \Theta t}\bigr)(Y - f_0(X))",
         note="The document's formula is the limit t → ∞. At time t the factor I − exp(−ηΘt) stands in between.",
         note_zh="文中公式是 t → ∞ 的极限；在时刻 t 中间还有因子 I − exp(−ηΘt)。",
     )
@@ -278,6 +279,8 @@ add(
         "counterexample",
         r"\text{“the complexity depends on depth, width and number of heads”}",
         evidence=EVIDENCE + "architecture",
+        right=r"\sum_r |a_r|\, \lVert w_r \rVert \le B \;\Rightarrow\; \hat{\mathfrak R}_n \text{ is"
+        r" the same at every width}",
         note="A norm-based bound depends on the norms of the weights. With Σ_r |a_r| ‖w_r‖ ≤ B the class of ReLU"
         " networks has the same complexity at every width.",
         note_zh="基于范数的界取决于权重的范数：在 Σ_r |a_r| ‖w_r‖ ≤ B 的限制下，ReLU 网络类在任何宽度下复杂度相同。",
@@ -312,6 +315,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "quantum",
+        right=r"\alpha_{ij} = \frac{e^{q_i \cdot k_j}}{\sum_r e^{q_i \cdot k_r}} \ne \frac{(q_i \cdot"
+        r" k_j)^2}{\sum_r (q_i \cdot k_r)^2}",
         note="Squared overlaps are not the softmax of overlaps, and a sign matters to softmax only. Attention"
         " returns the weighted mixture itself; nothing collapses to one state.",
         note_zh="重叠平方不是重叠的 softmax，且只有 softmax 区分符号。注意力返回加权混合本身，并没有坍缩到某一状态。",
@@ -341,8 +346,7 @@ add(
         "claim",
         "C15.10",
         "counterexample",
-        r"\frac{\partial L}{\partial m_j} = \alpha_j\, (v_j \cdot u) \quad\text{when word } j \text{ is scaled by }"
-        r" m_j",
+        r"\text{“a large weight } \alpha_j \text{ is a large influence”}",
         claims=(
             Claim(
                 "z = sum(m[:, None]*alpha[:, None]*V, axis=0); z @ u",
@@ -362,6 +366,8 @@ add(
             ),
         ),
         evidence=EVIDENCE + "influence",
+        right=r"\frac{\partial L}{\partial m_j} = \alpha_j\, (v_j \cdot u) \text{ when word } j \text{"
+        r" is scaled by } m_j",
         note="A word's influence on the output is its weight times the component of its value along u: it is 0 for a"
         " value at right angles to u, however large the weight.",
         note_zh="一个词对输出的影响是权重乘以其值向量在 u 方向的分量：值与 u 正交时，权重再大影响也为 0。",

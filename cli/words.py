@@ -1,0 +1,92 @@
+"""The words of reports and books, in English and Chinese."""
+
+from __future__ import annotations
+
+WORDS: dict[str, dict[str, str]] = {
+    "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
+    "contents": {"en": "Contents", "zh": "目录"},
+    "index": {"en": "Index of formulas", "zh": "公式索引"},
+    "audit": {"en": "Audit", "zh": "审计"},
+    "audit says": {
+        "en": "Every documented statement, the verdict on it, and what the verdict rests on.",
+        "zh": "文档中的每条陈述、对它的判定，以及判定的依据。",
+    },
+    "source": {"en": "Source", "zh": "出处"},
+    "kind": {"en": "Kind", "zh": "类型"},
+    "verdict": {"en": "Verdict", "zh": "判定"},
+    "assumptions": {"en": "Assumptions", "zh": "假设"},
+    "result": {"en": "Result", "zh": "结果"},
+    "steps": {"en": "Steps", "zh": "步骤"},
+    "checked": {"en": "checked", "zh": "检验"},
+    "identities": {"en": "Identities", "zh": "恒等式"},
+    "claims": {"en": "Claims", "zh": "待检公式"},
+    "moments": {"en": "Moments", "zh": "矩"},
+    "evidence": {"en": "Evidence", "zh": "证据"},
+    "computed": {"en": "computed", "zh": "计算值"},
+    "expected": {"en": "expected", "zh": "期望"},
+    "note": {"en": "Note", "zh": "说明"},
+    "document": {"en": "The document", "zh": "文档写法"},
+    "right": {"en": "Right is", "zh": "正确形式"},
+    "statement": {"en": "Statement", "zh": "陈述"},
+    "audit of": {"en": "Audit of the documented formulas", "zh": "文档公式审计"},
+    "says": {"en": "says", "zh": "内容"},
+    "outcome": {"en": "outcome", "zh": "结果"},
+    "entries": {"en": "entries", "zh": "个条目"},
+    "all confirmed": {"en": "all confirmed", "zh": "全部得到确认"},
+    "not confirmed": {"en": "NOT CONFIRMED", "zh": "未得到确认"},
+    "derivation": {"en": "derivation", "zh": "推导"},
+    "identity": {"en": "identity", "zh": "恒等式"},
+    "claim": {"en": "claim", "zh": "待检公式"},
+    "moment": {"en": "moment", "zh": "矩"},
+    "number": {"en": "number", "zh": "数值"},
+    "identifier": {"en": "identifier", "zh": "标识"},
+    "title": {"en": "title", "zh": "标题"},
+    "equations": {"en": "equations", "zh": "方程"},
+    "shapes": {"en": "shapes", "zh": "形状"},
+    "variables": {"en": "variables", "zh": "变量"},
+    "cotangent": {"en": "cotangent", "zh": "上游梯度"},
+    "assumption": {"en": "assumption", "zh": "假设"},
+    "with respect to": {"en": "with respect to", "zh": "对以下变量求导"},
+    "formula": {"en": "formula", "zh": "公式"},
+    "rests on": {"en": "rests on", "zh": "依据"},
+    "failed": {"en": "FAILED", "zh": "未通过"},
+}
+
+# kinds and verdicts in Chinese
+CHINESE = {
+    "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法",
+    "count": "计数", "claim": "论断", "experiment": "实验", "proved": "已证明", "analogy": "类比",
+    "proved under assumptions": "在假设下已证明", "corrected": "已更正", "counterexample": "反例",
+}  # fmt: skip
+
+
+def word(key: str, lang: str) -> str:
+    return WORDS[key][lang]
+
+
+def said(text: str, lang: str) -> str:
+    """A kind or a verdict in the language of the book."""
+    return CHINESE[text] if lang == "zh" else text
+
+
+# what a verdict rests on: singular, plural, Chinese
+COUNTED: dict[str, tuple[str, str]] = {
+    "checked step": ("checked steps", "个已检验的步骤"),
+    "identity proved": ("identities proved", "个已证明的恒等式"),
+    "identity at random points": ("identities at random points", "个在随机点上成立的恒等式"),
+    "identity refuted": ("identities refuted", "个被否定的恒等式"),
+    "formula confirmed": ("formulas confirmed", "个被确认的公式"),
+    "formula refuted": ("formulas refuted", "个被否定的公式"),
+    "moment derived": ("moments derived", "个推导出的矩"),
+    "number": ("numbers", "个数值"),
+}
+
+
+def counted(count: int, key: str, lang: str) -> str:
+    """So many of something.
+
+    >>> counted(2, "number", "en"), counted(2, "number", "zh")
+    ('2 numbers', '2 个数值')
+    """
+    many, chinese = COUNTED[key]
+    return f"{count} {chinese if lang == 'zh' else key if count == 1 else many}"
