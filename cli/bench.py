@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from gradproof.cli.bench_train import bench_train
 from gradproof.cli.output import emit_json
 
 
@@ -45,6 +46,9 @@ CASES = (
 @click.group("bench")
 def bench_command() -> None:
     """Measure, side by side with peers."""
+
+
+bench_command.add_command(bench_train)
 
 
 def timed(run: Callable[[], object], rounds: int) -> list[float]:

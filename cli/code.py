@@ -1,4 +1,4 @@
-"""`gradproof code`: the generated code of a formula, in one file that needs nothing but NumPy or torch."""
+"""`gradproof code`: the generated code of a formula or a model, in one file that needs nothing but NumPy or torch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import click
 from gradproof.cli.inputs import formula, output_option, syntax_option, variables, wrt_option
 from gradproof.cli.output import emit
 
+MODELS = ("seq2seq", "transformer", "gpt", "bert", "tiny")
+
 
 @click.command("code")
-@click.argument("expression", metavar="(ID | EXPR)")
+@click.argument("expression", metavar="(ID | EXPR | MODEL)")
 @click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
 @wrt_option
 @click.option("--cotangent", metavar="NAME", help="The adjoint of a non-scalar for a given cotangent.")
@@ -31,10 +33,22 @@ def code_command(
 ) -> None:
     """Write a function that computes the value and all gradients.
 
+    For a MODEL (seq2seq, transformer, gpt, bert or tiny): a file that trains it on a small task.
+
     \b
     gradproof code attention.block_backward -o attention.py
     gradproof code "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W --backend torch
+    gradproof code transformer -o model.py
     """
+    if expression in MODELS and not declarations:
+        from gradproof.models.standalone import standalone
+
+        if wrt or cotangent:
+            raise click.UsageError(
+                f"the file of the model {expression} has all gradients: leave --wrt and --cotangent out"
+            )
+        emit(standalone(expression, backend), output)
+        return
     from gradproof.cli.derive import derived
     from gradproof.cli.report import as_code
 

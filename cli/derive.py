@@ -50,7 +50,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     is_jacobian = any(found.equation.name == f"J_{name}" for name, found in derivation.gradients.items())
     layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
     other = ""
-    if is_jacobian and format_ in ("text", "markdown"):
+    if is_jacobian and format_ in ("text", "markdown") and max(len(g.shape) for g in derivation.gradients.values()) < 3:
         turned = {"numerator": "denominator", "denominator": "numerator"}[layout]
         same = derived(found, wrt, lang, **{**options, "layout": turned})
         other = f"in {turned} layout: {'; '.join(same.line(equation, form) for equation in same.results)}"

@@ -17,7 +17,9 @@ from gradproof.symbolic.system import Equation
 
 LAYOUTS = {
     "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",
-    "numerator": "numerator layout: the value's axes first, then the variable's in reverse (a vector gives a row)",
+    "numerator": "numerator layout: the axes of the variable in reverse (a vector gives a row)",
+    "numerator Jacobian": "numerator layout: the axes of the value first, then those of the variable",
+    "denominator Jacobian": "denominator layout: the axes of the variable first, then those of the value",
 }
 
 
@@ -33,6 +35,13 @@ class Report:
     example: bool
     lang: str
     other_layout: str = ""  # the same result in the layout that was not asked for
+
+    @property
+    def caption(self) -> str:
+        """Which layout the derivatives are printed in."""
+        gradients = self.derivation.gradients
+        is_jacobian = any(found.equation.name == f"J_{name}" for name, found in gradients.items())
+        return LAYOUTS[f"{self.layout} Jacobian" if is_jacobian else self.layout]
 
     @property
     def title(self) -> str:
@@ -79,7 +88,7 @@ def as_text(report: Report) -> str:
     lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
     if report.form is None and found.form == "matrix" and report.steps:
         lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]
-    lines += ["", LAYOUTS[report.layout], *([report.other_layout] if report.other_layout else [])]
+    lines += ["", report.caption, *([report.other_layout] if report.other_layout else [])]
     if report.entry is not None:
         note = report.entry.note_zh if report.lang == "zh" else report.entry.note
         lines += [f"verdict: {report.entry.verdict}", *([note] if note else [])]
@@ -107,7 +116,7 @@ def example_lines(report: Report) -> list[str]:
 def as_latex(report: Report) -> str:
     """The result as one `aligned` block, the steps as one more each."""
     found = report.derivation
-    parts = [f"% {report.title}", f"% {LAYOUTS[report.layout]}", f"\\[\n{found.latex(report.form)}\n\\]"]
+    parts = [f"% {report.title}", f"% {report.caption}", f"\\[\n{found.latex(report.form)}\n\\]"]
     if report.steps:
         for number, step in enumerate(found.steps, 1):
             parts += [
@@ -125,7 +134,7 @@ def step_latex(step: Step) -> str:
 def as_markdown(report: Report) -> str:
     """Markdown with `$$` blocks that KaTeX takes."""
     found = report.derivation
-    parts = [f"# {report.title}", f"$$\n{found.latex(report.form)}\n$$", f"*{LAYOUTS[report.layout]}*"]
+    parts = [f"# {report.title}", f"$$\n{found.latex(report.form)}\n$$", f"*{report.caption}*"]
     rows = ["| array | shape |", "|---|---|", *(f"| `{e.name}` | {shape} |" for e, shape in report.rows)]
     parts += ["\n".join(rows), *report.cost_lines]
     if report.steps:

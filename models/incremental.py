@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gradproof.models import equations
 from gradproof.models.errors import DecodingError
 from gradproof.models.seq2seq import Seq2Seq
+from gradproof.models.tokens import BOS, PAD
 from gradproof.models.transformer import Transformer, Wiring, allowed
 from gradproof.models.wiring import Plan, Step, run
 
@@ -93,7 +94,7 @@ class TransformerStepper:
     def __call__(self, tokens: IntArray, state: State) -> tuple[Array, State]:
         """Log-probabilities (N,V) of the token after `tokens` (N,t), and the state that has seen them all."""
         log_probabilities, state = self.advance(tokens, state)
-        return log_probabilities[:, -1].astype(np.float64), state
+        return next_tokens(log_probabilities), state
 
     def advance(self, tokens: IntArray, state: State) -> tuple[Array, State]:
         """The same for every new position (N,new,V)."""
@@ -143,7 +144,7 @@ class Seq2SeqStepper:
 
     def __call__(self, tokens: IntArray, state: State) -> tuple[Array, State]:
         log_probabilities, state = self.advance(tokens, state)
-        return log_probabilities[:, -1].astype(np.float64), state
+        return next_tokens(log_probabilities), state
 
     def advance(self, tokens: IntArray, state: State) -> tuple[Array, State]:
         """Log-probabilities (N,new,V) after every new position, and the state behind the last one."""
@@ -165,6 +166,14 @@ class Seq2SeqStepper:
 
 
 ENDS = {"h": "last", "c": "last_c"}
+FORBIDDEN = (PAD, BOS)  # no text contains them: no target is ever one of them
+
+
+def next_tokens(log_probabilities: Array) -> Array:
+    """(N,V) after the last of the new positions (N,new,V); padding and the start token cannot follow."""
+    found = log_probabilities[:, -1].astype(np.float64)
+    found[:, FORBIDDEN] = -np.inf
+    return found
 
 
 def stepper(model: Transformer | Seq2Seq) -> TransformerStepper | Seq2SeqStepper:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -95,7 +96,7 @@ class Optimiser:
         self.state = {key: np.zeros(size, dtype) for key in self.method.state}
 
     def step(self, theta: Array, gradient: Array, rate: float, pool: Executor | None = None) -> None:
-        """Change `theta` (n,) in place by one step along its gradient (n,); stretch by stretch, in threads of `pool`."""
+        """Change `theta` (n,) in place by one step along its gradient (n,), in the threads of `pool`."""
         self.steps += 1
         update, numbers = compiled_method(self.name, self.l2 != 0)
         given = {**self.settings, "eta": float(rate), "t": float(self.steps), "l2": self.l2}

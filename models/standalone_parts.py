@@ -3,8 +3,6 @@
 Nothing here differentiates: forward and backward of every block are generated, and chained by the names of arrays.
 """
 
-IMPORTS = "import random\nfrom typing import NamedTuple\n"
-
 WIRING = '''
 class Block(NamedTuple):
     """Generated code: the arrays that it reads, its results, those with a gradient, what the backward pass needs.
@@ -81,23 +79,23 @@ def start(seed):
     return found
 '''
 
-ARRAYS_NUMPY = '''
+ARRAYS_NUMPY = """
 def integers(rows):
     return np.array(rows, dtype=np.int64)
 
 
 def floats(array):
     return array.astype(np.float32)
-'''
+"""
 
-ARRAYS_TORCH = '''
+ARRAYS_TORCH = """
 def integers(rows):
     return torch.tensor(rows, dtype=torch.int64)
 
 
 def floats(array):
     return array.to(torch.float32)
-'''
+"""
 
 POSITIONS = '''
 def positions(count, width):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from sympy import Expr
 
-from gradproof.numeric.gram import halves
+from gradproof.numeric.gram import halves, weighted
 from gradproof.numeric.lower import Lowering, Part, reduced
 from gradproof.numeric.nodes import product
 from gradproof.symbolic.expr import Index
@@ -27,7 +27,7 @@ def contract(low: Lowering, parts: Sequence[Part], over: Iterable[Index], wanted
     parts = [reduced(low, "sum", part, [x for x in part.letters if x in over and counts[x] == 1]) for part in parts]
     if elementwise_only(parts, over):
         return _sum_of_product(low, parts, over, wanted)
-    parts = halves(low, parts, over, wanted) or _merged(low, parts)
+    parts = halves(low, parts, over, wanted) or weighted(low, parts, over) or _merged(low, parts)
     for first, second in contraction_order(parts, over):
         rest = [part for k, part in enumerate(parts) if k not in (first, second)]
         needed = {letter for part in rest for letter in part.letters} | {
@@ -74,11 +74,7 @@ def contraction_order(parts: Sequence[Part], over: frozenset[Index]) -> list[tup
     output = "".join(symbol[x] for x in known if x not in over)
     shapes = [tuple(map(typical, part.node.shape)) for part in parts]
     path, _ = opt_einsum.contract_path(f"{inputs}->{output}", *shapes, shapes=True, optimize="auto")
-    pairs = [(min(pair), max(pair)) for pair in path]
-    first, second = pairs[0]
-    if len(parts) == 3 and parts[first].node is parts[second].node and parts[first].letters != parts[second].letters:
-        pairs[0] = min(first, 3 - first - second), max(first, 3 - first - second)  # X·c before X·X, which is larger
-    return pairs
+    return [(min(pair), max(pair)) for pair in path]
 
 
 def typical(size: Expr) -> int:

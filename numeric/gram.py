@@ -1,7 +1,7 @@
 """Sums of products that are a matrix times its own transpose, Bᵀ B: BLAS computes half of it and mirrors the rest.
 
-    Σ_i X_ij t_il X_im t_ip        the same arrays twice, under other letters: B_ijl = X_ij t_il
-    Σ_i X_ij c_i X_im, c ≥ 0       B_ij = √c_i X_ij
+Σ_i X_ij t_il X_im t_ip        the same arrays twice, under other letters: B_ijl = X_ij t_il
+Σ_i X_ij c_i X_im, c ≥ 0       B_ij = √c_i X_ij
 """
 
 from __future__ import annotations
@@ -45,6 +45,18 @@ def halves(low: Lowering, parts: Sequence[Part], over: frozenset[Index], wanted:
     order = [*(x for x in left[0].letters if x in over), *(x for x in wanted if x in renamed and x not in over)]
     made = low.mul(left, order)
     return [made, Part(made.node, tuple(renamed.get(x, x) for x in made.letters))]
+
+
+def weighted(low: Lowering, parts: Sequence[Part], over: frozenset[Index]) -> list[Part] | None:
+    """Σ_i X_ij X_im c_il as (X c) times X: the product of X with itself would be larger."""
+    pairs, rest = _pairs(parts, over)
+    common = {x for x in pairs[0][0].letters if x in over} if len(pairs) == 1 else set()
+    if not rest or not common or any(common.isdisjoint(part.letters) for part in rest):
+        return None
+    if any(x in over and x not in common for part in rest for x in part.letters):
+        return None
+    first, second = pairs[0]
+    return [low.mul([low.mul(rest, []), first], []), second]
 
 
 def _pairs(parts: Sequence[Part], over: frozenset[Index]) -> tuple[list[tuple[Part, Part]], list[Part]]:

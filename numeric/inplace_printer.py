@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -59,8 +59,8 @@ class InPlacePrinter(NumpyPrinter):
     ('x @ w', ['y += x', 'np.exp(y, out=y)'])
     """
 
-    table = {**TABLE, "scatter": "add_rows({target}, {places}, {values})"}
-    helpers = {**HELPERS, "add_rows(": ADD_ROWS}
+    table: Mapping[str, str] = {**TABLE, "scatter": "add_rows({target}, {places}, {values})"}
+    helpers: Mapping[str, str] = {**HELPERS, "add_rows(": ADD_ROWS}
 
     def __init__(self, *args: Any, overwrite: Iterable[str] = ()) -> None:
         super().__init__(*args)
@@ -253,8 +253,10 @@ class InPlacePrinter(NumpyPrinter):
             text = f'np.einsum("...i,...i->...", {", ".join(pair)})'
             text = f"({text} / {count})" if node.op == "mean" else text
         elif arg in self.names or arg.op == "array":
-            ones = f"np.ones({count}{self.typed()})" if node.op == "sum" else f"np.full({count}, 1 / {count}{self.typed()})"
-            text = f"({self.expression(arg, POSTFIX)} @ {ones})"
+            weights = f"np.ones({count}{self.typed()})"
+            if node.op == "mean":
+                weights = f"np.full({count}, 1 / {count}{self.typed()})"
+            text = f"({self.expression(arg, POSTFIX)} @ {weights})"
         else:
             return super().reduction(node, keep)
         return (f"{text}[..., None]" if keep else text), POSTFIX

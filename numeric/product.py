@@ -91,6 +91,11 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     repeated = [(hi - lo).expand() for x, (lo, hi) in terms.ranges.items() if x in summed - present]
     scalars = [part for part in outside if part.node.op == "scalar"] + [Part(low.graph.scalar(s)) for s in repeated]
     outside = [part for part in outside if part.node.op != "scalar"]
+    kept = {x for _, part in inside for x in part.letters} - summed
+    if len(inside) > 2 and len(kept) > 2:  # cheaper on a factor than on the result
+        small = [p for p in outside if any(set(p.letters) < set(part.letters) for _, part in inside)]
+        inside += [(S.One, part) for part in small]
+        outside = [part for part in outside if part not in small]
     if not masks:
         middle = [contract(low, [part for _, part in inside], summed, wanted)] if inside else []
         return low.mul([*scalars, *outside, *middle], wanted)
@@ -123,29 +128,36 @@ def _spread(low: Lowering, factors: Sequence[Expr], ranges: Ranges, wanted: Sequ
     blocks = [t for t in whole.args if any(isinstance(f, Compare) and f.op == "==" for f in Mul.make_args(t))]
     if not blocks:
         return None
-    return low.add([lower_terms(low, Mul.make_args(Mul(term, *small)), [], ranges, wanted) for term in whole.args], wanted)
+    return low.add(
+        [lower_terms(low, Mul.make_args(Mul(term, *small)), [], ranges, wanted) for term in whole.args], wanted
+    )
 
 
 def _blocks(
-    low: Lowering, factors: Sequence[tuple[Expr, Part]], masks: Sequence[Part], scalars: Sequence[Part], wanted: Sequence[Index]
+    low: Lowering,
+    factors: Sequence[tuple[Expr, Part]],
+    masks: Sequence[Part],
+    scalars: Sequence[Part],
+    wanted: Sequence[Index],
 ) -> Part | None:
     """δ_lp times an array of l and other letters: zeros with the array on the diagonal of two axes."""
     rest = low.mul([*scalars, *(part for _, part in factors if part.node.op != "scalar")], wanted)
     if len(masks) != 1 or masks[0].node.op != "eye" or len(rest.letters) < 2:
         return None
-    inside = [letter for letter in masks[0].letters if letter in rest.letters]
-    if len(inside) != 1:
+    letter, other = sorted(masks[0].letters, key=lambda x: x not in rest.letters)
+    if other in rest.letters:
         return None
-    (letter,) = inside
-    (other,) = (x for x in masks[0].letters if x != letter)
-    order = [x for x in wanted if x in rest.letters or x == other]
-    if len(order) != len(rest.letters) + 1:
-        order = [*rest.letters, other]
+    every = dict.fromkeys([*rest.letters, letter, other])
+    order = [x for x in wanted if x in every]
+    order = order if len(order) == len(every) else list(every)
     first, second = sorted((order.index(letter), order.index(other)))
     beside = [x for x in order if x not in (letter, other)]
     beside[first if second == first + 1 else 0 : 0] = [letter]  # where NumPy puts the axis of two equal indices
-    size = dict(zip(rest.letters, rest.node.shape, strict=True))
-    shape = [size[letter] if x == other else size[x] for x in order]
+    size = {
+        **dict(zip(rest.letters, rest.node.shape, strict=True)),
+        **dict.fromkeys((letter, other), masks[0].node.shape[0]),
+    }
+    shape = [size[x] for x in order]
     return Part(low.graph.make("blocks", [low.align(rest, beside)], (first, second), shape), tuple(order))
 
 

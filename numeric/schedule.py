@@ -207,7 +207,7 @@ class Schedule:
             if part in self.names:
                 continue
             stack.extend(part.args)
-            if part in self.inlined:
+            if part in self.inlined or part.op in STATEMENTS:
                 continue
             length = len(self.printer.expression(part))
             if length > 20 and part.op not in ("scalar", "array"):

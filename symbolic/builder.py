@@ -18,6 +18,9 @@ from gradproof.symbolic.values import ShapeMismatch, Value
 from gradproof.symbolic.whitelist import place
 
 
+UNKNOWN = Size("unknown")  # where a range ends that another piece of a recurrence will tell
+
+
 @dataclass
 class Letter:
     """An index letter in scope, and the range that its readings have given it so far."""
@@ -58,6 +61,7 @@ class Builder:
     taken: set[str] = field(default_factory=set)
     frames: list[dict[str, Letter]] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+    pending: list[Reading] = field(default_factory=list)  # of recurrences that are not complete yet
     ranges: dict[Index, Axis] = field(default_factory=dict)
     memo: dict[object, Value] = field(default_factory=dict)
     softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
@@ -93,12 +97,13 @@ class Builder:
                     letter.lower, letter.upper = S.Zero, size
         self.readings.append(Reading(index, size, node, self.guards > 0))
 
-    def settle(self, letter: Letter, name: str, node: ast.AST) -> Axis:
+    def settle(self, letter: Letter, name: str, node: ast.AST, required: bool = True) -> Axis:
         """The range of a letter whose readings are complete.
 
-        A letter read only inside sums (`x[t+k]`) gets the range that keeps every reading inside its axis.
+        A letter read only inside sums (`x[t+k]`) gets the range that keeps every reading inside its axis. Unless it is
+        `required`, a letter that reads nothing runs to UNKNOWN.
         """
-        for reading in self.readings if not letter.known else ():
+        for reading in (*self.readings, *self.pending) if not letter.known else ():
             slope = reading.index.expand().coeff(letter.index)
             if not isinstance(slope, Integer) or slope == 0:
                 continue
@@ -116,8 +121,10 @@ class Builder:
             others = [b for a, b in self.equal_letters if a == letter.index and b in self.ranges]
             if others:
                 _, letter.lower, letter.upper = self.ranges[others[0]]
-        if not letter.known:
+        if not letter.known and required:
             self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
+        if not letter.known:
+            letter.lower, letter.upper = S.Zero, UNKNOWN
         axis = letter.axis
         self.ranges[axis[0]] = axis
         return axis
@@ -131,7 +138,9 @@ class Builder:
                 continue
             bare = next((axis for axis in known if axis[0] == index), None)
             if bare is not None and bare[1] == 0 and not nonnegative(size - bare[2], known):
-                self.fail(f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError)
+                self.fail(
+                    f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError
+                )
             fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
             if not fits and not _fits_when_large(index, size):
                 hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""

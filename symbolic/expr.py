@@ -192,6 +192,15 @@ def negate(condition: Expr) -> Expr:
     return 1 - condition
 
 
+def is_condition(expr: Expr) -> bool:
+    """Whether an expression is 1 or 0 by construction: comparisons, joined by & (a product), | and ~ (sums of such)."""
+    if isinstance(expr, Compare) or expr in (S.Zero, S.One):
+        return True
+    if isinstance(expr, Mul):
+        return all(is_condition(factor) for factor in expr.args if factor != -1)
+    return isinstance(expr, Add) and all(is_condition(term) or is_condition(-term) for term in expr.args)
+
+
 @lru_cache(maxsize=100_000)
 def height(expr: Expr) -> int:
     """The highest bound letter in `expr`: a reduction around it takes the next one, so that nothing is captured."""

@@ -61,7 +61,9 @@ def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
 
     own = kept.get(equation.name, range(len(equation.place)))
     gone = {index for k, index in enumerate(equation.place) if k not in own and isinstance(index, Index)}
-    arrays = {n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()}
+    arrays = {
+        n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()
+    }
     shown = equation.shown and (equation.shown[0], tuple(map(body, equation.shown[1])))
     place = tuple(equation.place[k] for k in own)
     axes = tuple(axis for axis in equation.axes if axis[0] not in gone)

@@ -19,7 +19,7 @@ from sympy import Expr, Integer, Rational, S
 from gradproof.symbolic.builder import Builder, Letter
 from gradproof.symbolic.calls import CALLS, Call
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
-from gradproof.symbolic.expr import Access, Index, compare, letters, negate, reduce_
+from gradproof.symbolic.expr import Access, Index, compare, is_condition, letters, negate, reduce_
 from gradproof.symbolic.functions import absolute
 from gradproof.symbolic.normalisations import recognise_normalisations
 from gradproof.symbolic.recognise import recognise
@@ -60,6 +60,10 @@ def build(
     R[o0, o1] = sum[b1=0:d](W[b1, o1]*X[o0, b1])
     L = sum[b2=0:n, b1=0:m](R[b2, b1]**2)
     """
+    if not isinstance(text, (str, Program)):
+        raise ExpressionError(f"an expression is a text, not {type(text).__name__}")
+    if isinstance(shapes, str) or not isinstance(shapes, (Mapping, Sequence)):
+        raise ExpressionError('shapes are given by name: {"X": "n,d", "lam": ""}')
     program = parse(text) if isinstance(text, str) else text
     declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
     builder = Builder(program.text, kept=frozenset(keep))
@@ -138,7 +142,8 @@ class Reader:
         place = tuple(self.index_value(part) for part in places) or tuple(
             frame[letter].index if letter in frame else b.sizes[letter] for letter in statement.indices or ()
         )
-        axes = [b.settle(letter, key, statement.value) for key, letter in frame.items()]
+        whole = name not in self.recurrences
+        axes = [b.settle(letter, key, statement.value, whole) for key, letter in frame.items()]
         b.frames.pop()
         loose = letters(value.expr) - set(value.letters) - {axis[0] for axis in axes}
         if loose:
@@ -242,6 +247,7 @@ class Reader:
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.visit(node.operand)
         if isinstance(node.op, ast.Invert):
+            self.check_condition(value, node.operand)
             return Value(negate(value.expr), value.letters, value.sizes)
         sign = -1 if isinstance(node.op, ast.USub) else 1
         return Value(sign * value.expr, value.letters, value.sizes)
@@ -250,6 +256,11 @@ class Reader:
         preferred, self.b.preferred = self.b.preferred, None
         left, right = self.visit(node.left), self.visit(node.right)
         self.b.preferred = preferred
+        if isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+            self.check_condition(left, node.left)
+            self.check_condition(right, node.right)
+        elif any(abs(side.expr) == sympy.oo for side in (left, right)):
+            self.b.fail("inf may stand alone, as in where(M == 1, S, -inf); nothing can be computed with it", node)
         if isinstance(node.op, ast.MatMult):
             return matmul(left, right, self.b.new)
         if isinstance(node.op, ast.Div) and right.expr == 0:
@@ -257,6 +268,10 @@ class Reader:
         if isinstance(node.op, ast.Pow):
             self.check_power(left.expr, right.expr, node)
         return elementwise(BINARY[type(node.op)], [left, right], self.b.new)
+
+    def check_condition(self, value: Value, node: ast.expr) -> None:
+        if not is_condition(value.expr):
+            self.b.fail(f"{ast.unparse(node)} is a number, not a condition; write {ast.unparse(node)} != 0", node)
 
     def check_power(self, base: Expr, exponent: Expr, node: ast.expr) -> None:
         if base == 0 and exponent.is_number and not exponent.is_positive:

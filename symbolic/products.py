@@ -19,7 +19,6 @@ from gradproof.symbolic.syntax import Program
 from gradproof.symbolic.system import Array, Equation, System, out_letters
 
 SHORT = 8  # parts of an expression that is put in where it is read
-COTANGENT = "G_unit"  # stands for the unit cotangent until it is replaced
 
 
 def jacobian(
@@ -30,7 +29,7 @@ def jacobian(
     In denominator layout the variable's indices come first. The adjoint is derived with a unit cotangent.
     """
     (output,) = system.outputs
-    given = None if not system.arrays[output].rank else COTANGENT
+    given = None if not system.arrays[output].rank else system.free_name("G")
     found = derive_system(system, wrt, given, (), program, lang)
     if given is None:
         return found
@@ -59,13 +58,14 @@ def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) ->
     def unit(access: Access) -> Expr:
         return Mul(*(delta(row, index) for row, index in zip(rows, access.indices, strict=True)))
 
-    body = map_accesses(body, unit, [COTANGENT], outs)
+    assert found.cotangent is not None
+    body = map_accesses(body, unit, [found.cotangent], outs)
     shapes = (column_array.shape, row_array.shape) if swap else (row_array.shape, column_array.shape)
     array = Array(name, (*shapes[0], *shapes[1]))
     equation = whole(array, normalise(body, array.axes(outs), facts(found.system)))
     new = found.system.extended([array], [equation], [*found.system.outputs, name])
     # contracted with an arbitrary cotangent it must give the adjoint back
-    inside = Mul(Access(COTANGENT, *rows), Access(name, *outs))
+    inside = Mul(Access(found.cotangent, *rows), Access(name, *outs))
     contracted = sum_(inside, row_array.axes(rows)).xreplace(dict(zip(columns, adjoint_equation.place, strict=True)))
     again = new.with_equations(e.with_body(contracted) if e.name == adjoint_equation.name else e for e in new.equations)
     checked = same_values(found.system, again, [adjoint_equation.name])
@@ -122,7 +122,7 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
     for k, row in enumerate(first.wrt):
         inner = complete(folded.needed([grad(row)]))
         second = derive_system(
-            inner, list(first.wrt[k:]), COTANGENT if system.arrays[row].rank else None, (), program, lang
+            inner, list(first.wrt[k:]), inner.free_name("G") if system.arrays[row].rank else None, (), program, lang
         )
         log.steps += second.steps
         for column in first.wrt[k:]:
@@ -186,7 +186,11 @@ def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en
     (name,) = first.wrt
     inner = complete(restored(gradient_system(first), system).needed([grad(name)]))
     second = jvp(inner, {name: vector}, program, lang)
-    return replace(second, forward=system, output=first.output, steps=(*first.steps, *second.steps))
+    product = second.system.free_name("Hv")
+    new = second.system.renamed({dot(grad(name)): product})
+    gradients = {second.output: Gradient(second.output, new.defined[product][0], new)}
+    steps = (*first.steps, *second.steps)
+    return replace(second, forward=system, system=new, gradients=gradients, output=first.output, steps=steps)
 
 
 def propagation(system: System, variable: str, program: Program, lang: str = "en") -> Derivation:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from sympy import Expr, S
 
-from gradproof.symbolic.builder import Builder, Reading
+from gradproof.symbolic.builder import UNKNOWN, Builder, Reading
 from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.evaluate import Circular, HighPrecision, Point, Undefined
@@ -37,6 +37,10 @@ class Recurrence:
     def read(self, indices: Sequence[Expr], node: ast.AST) -> Value:
         """An entry, before the shape is known; its indices are checked in the end."""
         self.waiting.append((tuple(indices), node, self.builder.guards > 0))
+        if self.pieces and len(indices) == len(self.pieces[-1][0].place):  # as far as the pieces reach by now
+            reach = [self.span(self.pieces[-1][0], axis)[1] for axis in range(len(indices))]
+            known = [(index, end) for index, end in zip(indices, reach, strict=True) if not end.has(UNKNOWN)]
+            self.builder.pending += [Reading(index, end, node, True) for index, end in known]
         return Value(Access(self.name, *indices))
 
     def add(self, place: Sequence[Expr], axes: Sequence[Axis], body: Expr, statement: Statement) -> str:
@@ -70,6 +74,7 @@ class Recurrence:
         rank = len(self.pieces[0][0].place)
         if any(len(piece.place) != rank for piece, _ in self.pieces):
             self.fail(f"the pieces of {self.name} have different numbers of indices", ShapeError)
+        self.pieces = [(self.completed(piece), statement) for piece, statement in self.pieces]
         spans = [tuple(self.span(piece, axis) for axis in range(rank)) for piece, _ in self.pieces]
         if len({str(span) for span in spans}) < len(spans):
             self.fail(f"{self.name} is defined twice at the same places", ExpressionError)
@@ -80,6 +85,17 @@ class Recurrence:
             if len(indices) != rank:
                 b.fail(f"{self.name} has {rank} indices", node, ShapeError)
             b.readings += [Reading(index, size, node, guarded) for index, size in zip(indices, shape, strict=True)]
+
+    def completed(self, piece: Equation) -> Equation:
+        """A piece whose letters all have an end: one that reads nothing (`h[0,k] = 0`) runs as far as in other pieces."""
+        axes = []
+        for letter, lo, hi in piece.axes:
+            axis = piece.place.index(letter)
+            ends = [end for other, _ in self.pieces if not (end := self.span(other, axis)[1]).has(UNKNOWN)]
+            if hi.has(UNKNOWN) and not ends:
+                self.fail(f"no piece of {self.name} tells how far axis {axis} runs", ShapeError)
+            axes.append((letter, lo, ends[0] if hi.has(UNKNOWN) else hi))
+        return replace(piece, axes=tuple(axes))
 
     def check_first_step(self, system: System) -> None:
         """Follow the recurrence at a small size: an entry that needs itself is an error."""
@@ -101,7 +117,9 @@ class Recurrence:
             following = next((span for span in spans if same(span[0], reach)), None)
             if following is None:
                 self.fail(
-                    f"the pieces of {self.name} leave a gap or overlap at index {reach} of axis {axis}", ShapeError
+                    f"the pieces of {self.name} leave a gap or overlap at index {reach} of axis {axis}"
+                    f"; a step is written {self.name}[t+1] = … {self.name}[t] …",
+                    ShapeError,
                 )
             spans.remove(following)
             reach = following[1]

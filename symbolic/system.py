@@ -183,6 +183,12 @@ class System:
         arrays = {name: array for name, array in self.arrays.items() if name in wanted or name not in self.defined}
         return System(arrays, tuple(equations), outputs, self.hidden)
 
+    def free_name(self, wanted: str) -> str:
+        """The wanted name, or the first of wanted1, wanted2 … that nothing has."""
+        taken = {*self.arrays, *map(str, self.sizes)}
+        candidates = [wanted, *(f"{wanted}{number}" for number in range(1, len(taken) + 2))]
+        return next(name for name in candidates if name not in taken)
+
     def readers_of(self, sources: Iterable[str]) -> frozenset[str]:
         """The arrays that depend on any of the given ones."""
         found = set(sources)

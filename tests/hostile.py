@@ -25,7 +25,7 @@ pi e inf nan 0 1 2 -1 0.5 1e400 1e-400 9**9**9 10**100000 0x10 1j 007 1_000 9999
 ATTACKS = (
     "__import__('os').system('touch MARK')",
     "open('MARK', 'w')",
-    "exec('open(\"MARK\",\"w\")')",
+    'exec(\'open("MARK","w")\')',
     "eval('1')",
     "().__class__.__bases__[0].__subclasses__()",
     "x.__class__",
@@ -43,7 +43,24 @@ ATTACKS = (
     "sympy.sympify('1')",
 )
 SHAPES = ("x:n", "y:n", "A:n,n", "B:n,m", "S:n,n:symmetric", "lam", "w:n:index=n", "X:3,4", "p:n:simplex", "v:n+m-1")
-WRONG = ("x:", "x:0", "x:-1", "x:n,", "x:n:nothing", ":n", "1:n", "x:n**2", "x:n/2", "x:x", "x:n:index=", "x:n,n:iid=0", "__x__:n", "x:1000000", "x:10**9", "x:" + "n," * 40)
+WRONG = (
+    "x:",
+    "x:0",
+    "x:-1",
+    "x:n,",
+    "x:n:nothing",
+    ":n",
+    "1:n",
+    "x:n**2",
+    "x:n/2",
+    "x:x",
+    "x:n:index=",
+    "x:n,n:iid=0",
+    "__x__:n",
+    "x:1000000",
+    "x:10**9",
+    "x:" + "n," * 40,
+)
 SEEDS = (
     "sum((X @ A - B)**2)",
     "x @ A @ x / (1 + norm(x)**2)",
@@ -77,7 +94,9 @@ def mutated(rng: random.Random, text: str) -> str:
             case 4:
                 parts[place:place] = [rng.choice(ATTACKS)]
             case _:
-                parts[place:place] = rng.choice((["("] * 60, ["-"] * 200, ["x", "+"] * 300, ["exp("] * 40, ["**2"] * 12, ["@A"] * 30))
+                parts[place:place] = rng.choice(
+                    (["("] * 60, ["-"] * 200, ["x", "+"] * 300, ["exp("] * 40, ["**2"] * 12, ["@A"] * 30)
+                )
     return "".join(parts)
 
 
@@ -134,7 +153,15 @@ def attempt(text: str, declared: list[str]) -> str:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-FORBIDDEN = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect", "builtins.input", "os.remove")
+FORBIDDEN = (
+    "os.system",
+    "subprocess.Popen",
+    "os.exec",
+    "os.posix_spawn",
+    "socket.connect",
+    "builtins.input",
+    "os.remove",
+)
 
 
 def main(count: int, seed: int) -> None:
@@ -158,7 +185,9 @@ def main(count: int, seed: int) -> None:
         touched.clear()
         if wrong:
             seconds = round(time.process_time() - start, 2)
-            print(json.dumps({"number": number, "wrong": wrong, "text": text, "declared": declared, "seconds": seconds}))
+            print(
+                json.dumps({"number": number, "wrong": wrong, "text": text, "declared": declared, "seconds": seconds})
+            )
             sys.stdout.flush()
     print(json.dumps({"tried": count, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
