@@ -11,7 +11,7 @@ import click
 from gradproof.cli.book_latex import escaped, tex
 from gradproof.cli.catalogue import title
 from gradproof.cli.output import emit, emit_json
-from gradproof.cli.words import said, word
+from gradproof.cli.words import phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries
 
 FORMATS = ("text", "markdown", "latex", "json")
@@ -186,7 +186,8 @@ def as_text(found: Sequence[Finding]) -> str:
         lines += [f"  {word('assumption', lang).lower()}: {assumption}" for assumption in entry.assumptions]
         lines += [f"  {word('note', lang).lower()}: {finding.note}"] if finding.note else []
         lines += [
-            f"  {word(line.kind, lang)}: {line.says}  →  {line.outcome}  {SIGNS[line.passed]}" for line in finding.lines
+            f"  {word(line.kind, lang)}: {line.says}  →  {phrased(line.outcome, lang)}  {SIGNS[line.passed]}"
+            for line in finding.lines
         ]
         lines.append("")
     return "\n".join([*lines, summary(found)])
@@ -208,7 +209,8 @@ def as_markdown(found: Sequence[Finding]) -> str:
         parts += [finding.note] if finding.note else []
         if finding.lines:
             rows = [
-                f"| {word(line.kind, lang)} | {_cell(line.says)} | {_cell(line.outcome)} | {SIGNS[line.passed]} |"
+                f"| {word(line.kind, lang)} | {_cell(line.says)} | {_cell(phrased(line.outcome, lang))}"
+                f" | {SIGNS[line.passed]} |"
                 for line in finding.lines
             ]
             head = f"| | {word('says', lang)} | {word('outcome', lang)} | |"
@@ -243,7 +245,8 @@ def as_latex(found: Sequence[Finding]) -> str:
         parts += [f"{word('assumptions', lang)}: {tex('; '.join(entry.assumptions))}."] * bool(entry.assumptions)
         parts += [tex(finding.note)] if finding.note else []
         rows = [
-            f"{word(line.kind, lang)}: {line.says} -> {line.outcome} {SIGNS[line.passed]}" for line in finding.lines
+            f"{word(line.kind, lang)}: {line.says} -> {phrased(line.outcome, lang)} {SIGNS[line.passed]}"
+            for line in finding.lines
         ]
         if rows:
             listing = "\n".join(rows)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from gradproof.cli.bench_decode import bench_decode
 from gradproof.cli.bench_train import bench_train
 from gradproof.cli.output import emit_json
 
@@ -49,6 +50,7 @@ def bench_command() -> None:
 
 
 bench_command.add_command(bench_train)
+bench_command.add_command(bench_decode)
 
 
 def timed(run: Callable[[], object], rounds: int) -> list[float]:

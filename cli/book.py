@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gradproof.cli.words import counted, said, word
+from gradproof.cli.words import counted, phrased, rule, said, word
 from gradproof.symbolic import latex
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
@@ -177,7 +177,12 @@ def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = Tr
         found = derive_entry(entry, lang)
         result = equations_latex(found)
         shown = tuple(
-            ShownStep(s.rule, s.reason, tuple(latex.system_latex([e], s.system, "index") for e in s.after), s.checked)
+            ShownStep(
+                rule(s.rule, lang),
+                s.reason,
+                tuple(latex.system_latex([e], s.system, "index") for e in s.after),
+                phrased(s.checked, lang),
+            )
             for s in found.steps
         )
     return Page(

@@ -250,7 +250,10 @@ def section(page: Page) -> str:
     """One entry."""
     lang, entry = page.lang, page.entry
     parts = [rf"\subsection{{{tex(page.title)}}}\label{{{label(page)}}}", rf"\texttt{{{escaped(entry.id)}}}"]
-    parts += [*([word("document", lang) + ":"] if entry.right else []), rf"\[\fit{{{entry.statement}}}\]"]
+    parts += [
+        *(["", rf"\noindent {word('document', lang)}:"] if entry.right else []),
+        rf"\[\fit{{{entry.statement}}}\]",
+    ]
     parts += [f"{word('right', lang)}:", rf"\[\fit{{{entry.right}}}\]"] if entry.right else []
     parts += [r"\begin{tabular}{@{}l>{\raggedright\arraybackslash}p{0.8\linewidth}@{}}"]
     parts += [rf"{word(key, lang)} & {tex(value)} \\" for key, value in page.facts]

@@ -55,6 +55,7 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--warmup", type=click.IntRange(min=0), default=100, show_default=True),
         click.option("--clip", type=float, default=1.0, show_default=True, help="Largest gradient norm; 0: none."),
         click.option("--decay", type=float, default=0.01, show_default=True, help="Weight decay of adamw."),
+        click.option("--prior", "l2", type=float, default=0.0, show_default=True, help="λ: adds λ/2·‖θ‖² (MAP)."),
         click.option("--accumulate", type=click.IntRange(min=1), default=1, help="Micro-batches a step."),
         click.option(
             "--every", type=click.IntRange(min=1), default=200, show_default=True, help="Steps between validations."

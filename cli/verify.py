@@ -46,7 +46,7 @@ def verify_command(
         click.echo(
             "no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True
         )
-    results = run(chosen, models, used)
+    results = run(chosen, used, models)
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "skipped")}
     if as_json:
         emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
@@ -69,7 +69,7 @@ def _chosen(identifiers: Sequence[str], everything: bool, topic: str | None) -> 
     return found
 
 
-def run(chosen: Sequence[Entry], models: Sequence[str], device: str) -> list[Result]:
+def run(chosen: Sequence[Entry], device: str, models: Sequence[str] = ()) -> list[Result]:
     """Verify the entries, then the models, with a progress bar on standard error where that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress

@@ -90,3 +90,48 @@ def counted(count: int, key: str, lang: str) -> str:
     """
     many, chinese = COUNTED[key]
     return f"{count} {chinese if lang == 'zh' else key if count == 1 else many}"
+
+
+# the rules of a derivation in Chinese; what each allows is said by `gradproof.symbolic.rules`
+RULES = {
+    "forward": "前向方程", "cotangent": "上游梯度", "chain rule": "链式法则", "no dependence": "无依赖",
+    "kept names": "保留的名称", "simplify": "化简", "simplify with facts": "利用事实化简", "substitute": "代入",
+    "tangent": "微分", "unit cotangent": "单位上游梯度", "expand": "展开", "expectation over": "取期望",
+    "deltas": "消去 δ", "half by symmetry": "由对称性取半", "variance": "方差", "covariance": "协方差",
+    "geometric sum": "等比求和", "collect": "合并同类项", "closed recurrence": "递推的闭式",
+    "inputs": "输入", "named value": "命名的量",
+}  # fmt: skip
+
+# what checks and proofs say, in Chinese; parts of a sentence, longest first
+PHRASES = {
+    "agrees with differences of the forward to 14 digits": "与前向方程的差分吻合到 14 位",
+    "the difference has normal form 0 for all sizes": "差的规范形对所有尺寸都为 0",
+    "equal to 40 digits at random points": "在随机点上 40 位数字相等",
+    "at random points": "（随机点）",
+    "equal modulo": "模意义下相等，模数",
+    "by definition": "按定义",
+    "each checked": "每步均经检验",
+    "derived in ": "推导共 ",
+    " steps, ": " 步，",
+    "right is:": "正确的是：",
+    "expected": "期望",
+    "refuted:": "被否定：",
+    "proved:": "已证明：",
+    "agrees:": "吻合：",
+}
+
+
+def rule(name: str, lang: str) -> str:
+    return RULES.get(name, name) if lang == "zh" else name
+
+
+def phrased(text: str, lang: str) -> str:
+    """A checked step or a proof in the language of the report; what the table lacks stays English.
+
+    >>> phrased("by definition", "zh"), phrased("by definition", "en")
+    ('按定义', 'by definition')
+    """
+    if lang == "zh":
+        for english, chinese in PHRASES.items():
+            text = text.replace(english, chinese)
+    return text

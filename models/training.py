@@ -37,7 +37,8 @@ class Settings:
     """How to train. `accumulate` micro-batches make one step; `clip` 0 means no clipping; `every` steps are validated.
 
     `schedule` "cosine" warms up over `warmup` steps and falls to 0 at `steps`; "warmup" is the 2017 paper's, whose rate
-    is rate · d^−½ · min(t^−½, t·warmup^−1.5).
+    is rate · d^−½ · min(t^−½, t·warmup^−1.5). `l2` makes it a maximum a posteriori estimate: the mean loss plus
+    l2/2·‖θ‖², whose gradient is added after clipping; the reported losses are without it.
     """
 
     steps: int = 1000
@@ -47,6 +48,7 @@ class Settings:
     warmup: int = 100
     clip: float = 1.0
     decay: float = 0.01
+    l2: float = 0.0
     accumulate: int = 1
     every: int = 200
     shards: int = 2
@@ -57,8 +59,8 @@ class Settings:
             raise TrainingError(f"there is no optimiser {self.optimiser!r}; there are {', '.join(METHODS)}")
         if min(self.steps, self.accumulate, self.every, self.shards) < 1 or self.warmup < 0:
             raise TrainingError("steps, accumulate, every and shards must be at least 1, warmup at least 0")
-        if not (0 < self.rate < np.inf and 0 <= self.clip < np.inf and 0 <= self.decay < np.inf):
-            raise TrainingError("the rate must be a finite number above 0, clip and decay finite and not negative")
+        if not (0 < self.rate < np.inf and all(0 <= x < np.inf for x in (self.clip, self.decay, self.l2))):
+            raise TrainingError("the rate must be a finite number above 0, clip, decay and l2 finite and not negative")
 
     def rate_at(self, width: int) -> Callable[[int], float]:
         if self.schedule == "cosine":
@@ -94,7 +96,7 @@ class Trainer:
         self.validate, self.config, self.vocabularies = validate, config or {}, vocabularies or {}
         decay = {"decay": settings.decay} if settings.optimiser == "adamw" else {}
         size = model.parameters.vector.size
-        self.optimiser = Optimiser(settings.optimiser, size, dtype=model.dtype, **decay)
+        self.optimiser = Optimiser(settings.optimiser, size, dtype=model.dtype, l2=settings.l2, **decay)
         self.rate = settings.rate_at(int(self.config.get("width", 512)))
         self.state = State(since=[0.0, 0.0])
 

@@ -170,6 +170,9 @@ def _flattened(
     graph = low.graph
     order = [letter for letter in a.letters if letter in summed]
     other = [letter for letter in b.letters if letter in summed]
+    if order != other and _matrix(low, a, rows, order) is not None:  # one operand is laid out as the other
+        turned = (*order, *columns)
+        b, other = Part(graph.view(b.node, _axes(b, turned)), turned), order
     left, right = _matrix(low, a, rows, order), _matrix(low, b, order, columns)
     if left is None or right is None or order != other:
         axes_a = [a.letters.index(letter) for letter in summed]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Integer, S
+from sympy import Integer, S, sqrt
 
 from gradproof.numeric.lower import Lowering, Part
 from gradproof.numeric.nodes import Node
@@ -39,7 +39,9 @@ def halves(low: Lowering, parts: Sequence[Part], over: frozenset[Index], wanted:
         return None
     if weights:
         weight = low.mul(weights, [])
-        root = Part(low.graph.pow(weight.node, low.graph.scalar(S.Half)), weight.letters)
+        number = weight.node.op == "scalar"
+        node = low.graph.scalar(sqrt(weight.node.data[0])) if number else low.graph.pow(weight.node, low.graph.scalar(S.Half))
+        root = Part(node, weight.letters)
         left.append(root)
         right.append(root)
     order = [*(x for x in left[0].letters if x in over), *(x for x in wanted if x in renamed and x not in over)]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy import Mul, S
+from sympy import S
 
 from gradproof.numeric.nodes import Node, is_scalar
 from gradproof.numeric.number_printer import POSTFIX
@@ -47,6 +47,12 @@ ADD_ROWS = '''def add_rows(target, places, values):
         target[found] += np.add.reduceat(values[order], starts, axis=0).reshape(-1, *target.shape[1:])
 '''
 
+SIGMOID = '''def sigmoid(x):
+    """1 / (1 + exp(-x)); where exp(-x) is too large for a number, it is 0."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
+'''
+
 
 class InPlacePrinter(NumpyPrinter):
     """Prints the statements of `NumpyPrinter` with as few new arrays as possible.
@@ -60,7 +66,7 @@ class InPlacePrinter(NumpyPrinter):
     """
 
     table: Mapping[str, str] = {**TABLE, "scatter": "add_rows({target}, {places}, {values})"}
-    helpers: Mapping[str, str] = {**HELPERS, "add_rows(": ADD_ROWS}
+    helpers: Mapping[str, str] = {**HELPERS, "add_rows(": ADD_ROWS, "sigmoid(": SIGMOID}
 
     def __init__(self, *args: Any, overwrite: Iterable[str] = ()) -> None:
         super().__init__(*args)
@@ -145,26 +151,33 @@ class InPlacePrinter(NumpyPrinter):
         return text, [*lines, *(str(self.one_hot(arg)).format(target=target) for arg in hot)]
 
     def one_hot(self, node: Node) -> str | None:
-        """δ(v, y) times a number, as a statement that changes one entry of each row."""
-        number = S.One
-        if node.op == "mul" and len(node.args) == 2 and node.args[0].op == "scalar" and node not in self.names:
-            number, node = node.args[0].data[0], node.args[1]
-        if node.op != "float" or node in self.names or node.args[0] in self.names:
+        """δ(v, y[b]) times what does not depend on v, as a statement that changes one entry of each row."""
+        if node in self.names or node.rank < 2:
             return None
-        (compared,) = node.args
-        if compared.op != "compare" or compared.data[0] != "==" or node.rank < 2:
+        factors = self.factors(node)
+        found = [place for place in map(self.looked_up, factors) if place is not None]
+        rest = [factor for factor in factors if self.looked_up(factor) is None]
+        rows = (*range(node.rank - 1), None)
+        if len(found) != 1 or found[0].shape != (*node.shape[:-1], S.One):
             return None
-        places = [arg for arg in compared.args if arg.op == "view" and arg.data[-1] is None and arg.kind == "i"]
-        rows = [arg for arg in compared.args if arg.op == "arange" and is_zero(arg.data[0]) and arg not in self.names]
-        if len(places) != 1 or len(rows) != 1 or places[0].args[0].op != "array":
+        if any(factor.rank and (factor.op != "view" or factor.data != rows) for factor in rest):
             return None
-        if places[0].data != (*range(node.rank - 1), None):
+        negative, value = self.quotient([factor.args[0] if factor.rank else factor for factor in rest])
+        places = [f"np.arange({self.number(size)}){'[:' + ', None' * k + ']'}" for k, size in steps_of(node.shape)]
+        places.append(self.expression(found[0].args[0], POSTFIX))
+        return f"{{target}}[{', '.join(places).replace('[:]', '')}] {'-' if negative else '+'}= {value}"
+
+    def looked_up(self, node: Node) -> Node | None:
+        """y[b, None] of a comparison y[b] == v."""
+        if node.op == "float" and node not in self.names:
+            (node,) = node.args
+        if node.op != "compare" or node in self.names or node.data[0] != "==" or node.rank < 2:
             return None
-        flat = f"{self.expression(places[0].args[0], POSTFIX)}.reshape(-1)"
-        count = self.number(Mul(*node.shape[:-1]))
-        sign, size = ("-", -number) if number.could_extract_minus_sign() else ("+", number)
-        rows_of = f"{{target}}.reshape(-1, {self.number(node.shape[-1])})"
-        return f"{rows_of}[np.arange({count}), {flat}] {sign}= {self.number(size)}"
+        row, *others = sorted(node.args, key=lambda arg: arg.op != "arange")
+        plain = row.op == "arange" and row.data[0] == 0 and row not in self.names
+        (place,) = others or (row,)
+        known = place.op == "view" and place.data == (*range(node.rank - 1), None) and place.args[0].op == "array"
+        return place if plain and known and place.kind == "i" else None
 
     def multiplied(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         args = [part for arg in node.args for part in self.factors(arg)]
@@ -275,8 +288,9 @@ class InPlacePrinter(NumpyPrinter):
         return [self.expression(f) for f in factors] if len(factors) == 2 and known and named else None
 
 
-def is_zero(value: object) -> bool:
-    return value == 0
+def steps_of(shape: Sequence[sympy.Expr]) -> list[tuple[int, sympy.Expr]]:
+    """The sizes before the last, each with the number of axes between it and the last."""
+    return [(len(shape) - 2 - k, size) for k, size in enumerate(shape[:-1])]
 
 
 def is_scalar_value(node: Node, value: sympy.Expr) -> bool:

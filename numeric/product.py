@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from sympy import Add, Expr, Integer, Mul, Pow, S, exp, log, tan
 
 from gradproof.numeric.contract import contract
+from gradproof.numeric.gram import halves
 from gradproof.numeric.lower import Lowering, Part, Ranges
 from gradproof.numeric.scatter import add_at, find_lookups, find_overlaps, put_together
 from gradproof.numeric.terms import Terms, bound_of, narrow, put_in_place, sorted_terms
@@ -96,6 +97,9 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
         small = [p for p in outside if any(set(p.letters) < set(part.letters) for _, part in inside)]
         inside += [(S.One, part) for part in small]
         outside = [part for part in outside if part not in small]
+        twins = None if masks else halves(low, [*scalars, *(part for _, part in inside)], summed, wanted)
+        if twins is not None:
+            inside, scalars = [(S.One, part) for part in twins], []
     if not masks:
         middle = [contract(low, [part for _, part in inside], summed, wanted)] if inside else []
         return low.mul([*scalars, *outside, *middle], wanted)

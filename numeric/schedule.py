@@ -44,6 +44,7 @@ class Schedule:
         self.roots = {store.node: store.name for store in reversed(stores)}
         self.readers: dict[Node, set[Node]] = defaultdict(set)
         self.uses = self._count()
+        printer.single = frozenset(node for node, count in self.uses.items() if count == 1 and node not in self.roots)
         self.done: set[Node] = set()
         self.inlined: set[Node] = set()
         self.entries: list[Entry] = []
@@ -201,13 +202,14 @@ class Schedule:
 
     def _part_to_name(self, node: Node, total: int) -> Node | None:
         """The unnamed part of a long expression that splits it most evenly."""
+        whole = node.op == "add" and any(arg.op in STATEMENTS for arg in node.args)  # what the rest is added to
         stack, found = list(node.args), []
         while stack:
             part = stack.pop()
             if part in self.names:
                 continue
             stack.extend(part.args)
-            if part in self.inlined or part.op in STATEMENTS:
+            if part in self.inlined or part.op in STATEMENTS or (whole and part in node.args):
                 continue
             length = len(self.printer.expression(part))
             if length > 20 and part.op not in ("scalar", "array"):

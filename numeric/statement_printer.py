@@ -31,6 +31,7 @@ class StatementPrinter(NumberPrinter):
     ) -> None:
         self.names = names
         self.like = dict(like or {})  # an input of each shape, for zeros_like
+        self.single: frozenset[Node] = frozenset()  # nodes that one line reads
         self.risky = False  # whether a line computes something undefined that `where` throws away
         self.dtype = dtype  # where results take their type of number from, such as X.dtype
 
@@ -88,11 +89,18 @@ class StatementPrinter(NumberPrinter):
             text = self.allocate("zeros", node.shape)
         elif len(first) == 1:
             text = self.expression(first[0])
-            text = self.form("copy", text) if first[0] in self.names or first[0].op in VIEWS else text
+            kept = (first[0] in self.names or first[0].op in VIEWS) and not self.own(first[0])
+            text = self.form("copy", text) if kept else text
         else:
             text = self.sum_of(first)
         lines = [self.put(target, term, "=" if term is node else "+=") for term in later]
         return text, lines
+
+    def own(self, node: Node) -> bool:
+        """Whether nothing else reads the memory of an array, so that it may be added to in place."""
+        while node.op in VIEWS and node.args and node in self.single:
+            (node, *_) = node.args
+        return node in self.single and node.op in ("matmul", "mul", "tensordot", "einsum")
 
     def overlap(self, target: str, term: Node) -> str:
         """Add blocks, one column after another."""

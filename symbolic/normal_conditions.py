@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sympy import Expr, Integer, S, Symbol
 from sympy.core.symbol import Str
 
-from gradproof.symbolic.expr import Access, Compare, Index, Reduce, letters, nonnegative
+from gradproof.symbolic.expr import Access, Compare, Index, Reduce, accesses, letters, nonnegative
 from gradproof.symbolic.functions import where
 from gradproof.symbolic.polynomials import (
     ONE,
@@ -97,8 +97,14 @@ class Conditions:
         return atom(_bracket(op, difference))
 
     def decided(self, op: str, difference: Expr, scope: Scope) -> bool | None:
-        """What the ranges of the letters say of a condition on indices."""
+        """What the ranges of the letters and of the entries of index arrays say of a condition on indices."""
         axes = [(letter, lo, hi) for letter, (lo, hi) in scope.items()]
+        for k, lookup in enumerate(sorted(accesses(difference), key=str)):
+            below = self.normal.system.arrays[lookup.name].below
+            if below is not None and difference.has(lookup):
+                letter = Index(f"_lookup_{k}")
+                difference = difference.xreplace({lookup: letter})
+                axes.append((letter, S.Zero, below))
         if nonnegative(-difference - 1, axes):
             return op == "<"
         if nonnegative(difference - (1 if op == "==" else 0), axes):

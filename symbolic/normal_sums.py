@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Function, Mul, Pow, S, exp
+from sympy import Add, Expr, Function, Mul, Pow, S, bernoulli, exp
 
 from gradproof.symbolic.calculus import solve_deltas
 from gradproof.symbolic.expr import (
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Factors = dict[Expr, Fraction]
 Part = tuple[Factors, list[Axis]]
 MAX_FLIPS = 4  # symmetric accesses in one sum of which both ways round are tried
+MAX_POWER = 6  # Σ t^k is a polynomial of the end of the range: up to this k
 
 
 class Sums:
@@ -200,6 +201,10 @@ class Sums:
         """The sum of one connected part."""
         if not factors and len(axes) == 1:
             return self.normal.of(axes[0][2] - axes[0][1], scope)
+        if len(axes) == 1 and set(factors) == {axes[0][0]}:
+            power, end = factors[axes[0][0]], axes[0][2]
+            if power in range(1, MAX_POWER + 1) and nonnegative(end, _axes(scope)):
+                return self.normal.of(power_sum(int(power), end), scope)
         value, sign = self.closed(factors, axes, scope)
         return scaled(atom(value), sign)
 
@@ -223,6 +228,16 @@ class Sums:
                     break
                 best = again
         return best, number
+
+
+def power_sum(power: int, end: Expr) -> Expr:
+    """Σ t^power over t = 0 … end − 1, by Bernoulli polynomials.
+
+    >>> from gradproof.symbolic.expr import Size
+    >>> power_sum(1, Size("n"))
+    n**2/2 - n/2
+    """
+    return ((bernoulli(power + 1, end) - bernoulli(power + 1, 0)) / (power + 1)).expand()
 
 
 def _oriented(base: Expr, axes: Sequence[Axis]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gradproof.symbolic.catalogue import Entry, entries, get, known
+from gradproof.symbolic.catalogue import Entry, Identity, entries, get, known
 from gradproof.symbolic.catalogue.chapters import CHAPTERS, chapter
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.entry import VERDICTS
@@ -109,6 +109,22 @@ MOMENTS = [(e, m) for e in entries() for m in e.moments]
 @pytest.mark.parametrize("entry, identity", STATED, ids=lambda x: getattr(x, "id", getattr(x, "says", "")))
 def test_identities(entry, identity) -> None:
     assert agrees(prove(identity).verdict, identity.expected)
+
+
+LOOKUPS = {"x": "n", "p": "n:index=n", "k": ":index=n"}
+
+
+@pytest.mark.parametrize(
+    "left, right, verdict",
+    [
+        ("sum[j](delta(j, p[k])*x[j])", "x[p[k]]", "proved"),  # an entry of p is below n
+        ("sum[j](delta(p[j], k))", "1", "refuted"),  # p may read k twice, or not at all
+        ("where(k < n - 1, x[k], 0)", "x[k]", "refuted"),
+        ("sum[i=0:n](i)*x[k]", "x[k]*n*(n - 1)/2", "proved"),
+    ],
+)
+def test_lookups_in_identities(left: str, right: str, verdict: str) -> None:
+    assert prove(Identity(left, right, LOOKUPS)).verdict == verdict
 
 
 @pytest.mark.parametrize("entry, claim", CLAIMED, ids=lambda x: getattr(x, "id", getattr(x, "says", "")))

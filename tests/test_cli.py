@@ -33,6 +33,13 @@ GOOD = [
     (["check", *SOFTMAX, "softmax(S, axis=1) * (G - sum(softmax(S, axis=1) * G, axis=1, keepdims=True))"], 0, "proved"),
     (["check", *SOFTMAX, "softmax(S, axis=1) * G"], 1, "S̄ = P ⊙ (G − rowsum(G ⊙ P))"),
     (["code", *LEAST_SQUARES, "--wrt", "W"], 0, "def value_and_gradients"),
+    (["count", "mha", "--at", "d_model=512,h=8"], 0, "parameters (W_Q, W_K, W_V, W_O): 1048576"),
+    (["count", "ffn"], 0, "8·d² + 5·d"),
+    (["variance", "sum[l](q[l]*k[l])", "q:d:iid=0,1", "k:d:iid=0,1"], 0, "Var(kᵀq) = d"),
+    (["audit", "--topic", "ntk"], 0, r"right is: f_t(x) = f_0(x) + \Theta(x, X)\,\Theta(X, X)^{-1} \bigl(I - e"),
+    (["audit", "--topic", "ntk", "--format", "latex"], 0, r"e^{-\eta \Theta t}"),
+    (["--lang", "zh", "audit", "--topic", "ntk", "--format", "markdown"], 0, "已更正"),
+    (["--lang", "zh", "show", "ntk.dynamics"], 0, "正确形式"),
 ]
 
 

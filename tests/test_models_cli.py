@@ -156,6 +156,35 @@ def test_a_model_has_all_gradients(capsys: pytest.CaptureFixture[str]) -> None:
     assert "leave --wrt" in capsys.readouterr().err
 
 
+def test_a_prior_pulls_the_parameters_to_zero() -> None:
+    """One step of gradient descent: θ − η(∇L + l2·θ)."""
+    module, after = loaded(standalone("gpt")), []
+    for l2 in (0.0, 0.3):
+        model = make_model("gpt", CONFIGS["gpt"], dtype=np.float64)
+        before = model.parameters.vector.copy()
+        settings = Settings(steps=1, optimiser="sgd", rate=0.1, schedule="constant", clip=0.0, shards=1, l2=l2)
+        with ThreadPoolExecutor(1) as pool:
+            Trainer(model, batches(module, "gpt"), settings).step(pool)  # type: ignore[arg-type]
+        after.append(model.parameters.vector)
+    assert np.allclose(after[0] - after[1], 0.1 * 0.3 * before, rtol=1e-12, atol=1e-15)
+
+
+def test_a_run_with_a_prior(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--data", "numbers", "--count", "40", "--width", "8", "--embedded", "4", "--layers", "1", "--quiet"]
+    out = str(tmp_path / "run")
+    assert run(["train", "seq2seq", *options, "--steps", "2", "--every", "2", "--prior", "0.1", "--out", out]) == 0
+    assert run(["train", "seq2seq", *options, "--steps", "3", "--every", "2", "--out", out, "--resume"]) == 2
+    assert "the run was made with" in capsys.readouterr().err
+    assert run(["train", "seq2seq", *options, "--steps", "2", "--prior", "-1", "--out", out + "2"]) == 2
+
+
+def test_the_cache_pays(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--new", "60", "--rows", "4", "--width", "32", "--layers", "2", "--rounds", "1", "--json"]
+    run(["bench", "decode", *options])
+    found = json.loads(capsys.readouterr().out)
+    assert found["largest_difference"] < 1e-4 and found["ratio"] < 1
+
+
 def test_models_and_entries_are_verified_together(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert run(["verify", "bert", "softmax.shift", "--json"]) == 0

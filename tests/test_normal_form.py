@@ -25,6 +25,8 @@ SHAPES = {
 EQUAL = [
     ("(x + y)**2", "x**2 + 2*x*y + y**2"),
     ("sum(softmax(S))", "n"),
+    ("sum[t=0:n](t**2) + 0*a", "n*(n - 1)*(2*n - 1)/6"),
+    ("sum[t=1:n](t**3*a)", "a*(n*(n - 1)/2)**2"),
     ("sum(softmax(S, axis=0))", "m"),
     ("tanh(x)", "2*sigmoid(2*x) - 1"),
     ("tanh(x)", "sinh(x)/cosh(x)"),
