@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from gradproof.cli.bench_decode import bench_decode
+from gradproof.cli.bench_hessian import bench_hessian
 from gradproof.cli.bench_train import bench_train
 from gradproof.cli.output import emit_json
 
@@ -109,3 +110,6 @@ def bench_derive(rounds: int, as_json: bool) -> int:
             click.echo(f"{row['name']:<24}{1e3 * row['seconds']:>7.1f} ms{1e3 * row['limit']:>7.0f} ms")
         click.echo(f"SymPy's matrix calculus, least squares without steps or checks: {1e3 * peer:.1f} ms")
     return 0 if all(row["seconds"] <= row["limit"] for row in rows) else 1
+
+
+bench_command.add_command(bench_hessian)

@@ -176,12 +176,14 @@ def bench_train(names: tuple[str, ...], rounds: int, threads: int, compiled: boo
 
 
 def described(row: dict[str, Any]) -> str:
+    """One line for each implementation."""
     lines = []
     for name, found in row.items():
-        if not isinstance(found, dict) or "ms" not in found:
-            continue
-        speed = f"{found['ms']:>8.1f} ms{found['tokens_per_second']:>10,.0f} tokens/s{found['memory_mb']:>7.0f} MB{found['cpu_ms']:>8.1f} ms of cores"
-        low, middle, high = found.get("ratio", (0, 0, 0))
-        ratio = f"   ratio {middle:.2f} [{low:.2f}, {high:.2f}] (at most {row['limit']:.2f})" if middle else ""
-        lines.append(f"{row['name']:<13}{name:<14}{speed}{ratio}")
+        if isinstance(found, dict) and "ms" in found:
+            line = f"{row['name']:<13}{name:<14}{found['ms']:>8.1f} ms{found['tokens_per_second']:>10,.0f} tokens/s"
+            line += f"{found['memory_mb']:>7.0f} MB{found['cpu_ms']:>9.1f} ms of all cores"
+            if "ratio" in found:
+                low, middle, high = found["ratio"]
+                line += f"   ratio {middle:.2f} [{low:.2f}, {high:.2f}] (at most {row['limit']:.2f})"
+            lines.append(line)
     return "\n".join(lines)

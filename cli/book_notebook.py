@@ -58,11 +58,11 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
     for entry in entries:
         title = entry.title_zh if lang == "zh" else entry.title
         note = entry.note_zh if lang == "zh" else entry.note
-        text = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {said(entry.verdict, lang)}\n\n"
-        text += f"{word('document', lang)}:\n\n" if entry.right else ""
-        text += f"$$\n{entry.statement}\n$$\n\n"
-        text += f"{word('right', lang)}:\n\n$$\n{entry.right}\n$$\n\n" if entry.right else ""
-        cells += [new_markdown_cell((text + md(note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
+        head = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {said(entry.verdict, lang)}\n\n"
+        head += f"{word('document', lang)}:\n\n" if entry.right else ""
+        head += f"$$\n{entry.statement}\n$$\n\n"
+        head += f"{word('right', lang)}:\n\n$$\n{entry.right}\n$$\n\n" if entry.right else ""
+        cells += [new_markdown_cell((head + md(note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
         if entry.expression and entry.wrt:
             cells.append(new_code_cell(DERIVE.format(lang=', "zh"' if lang == "zh" else "")))
             cells.append(new_code_cell(STEPS))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradproof.cli.inputs import formula, syntax_option, variables, wrt_option
+from gradproof.cli.inputs import formula, numpy_text, syntax_option, variables, wrt_option
 from gradproof.cli.output import emit_json
 
 if TYPE_CHECKING:
@@ -59,14 +59,13 @@ def check_command(
         raise click.UsageError("name the one variable that the claim differentiates by: --wrt x (two with --order 2)")
     from gradproof.symbolic.check import check
 
-    let = dict(_named(item) for item in lets)
+    let = {name: numpy_text(value, found.declarations, syntax) for name, value in map(_named, lets)}
+    claim = numpy_text(str(claim), found.declarations, syntax)
     layout = options.pop("layout")
     if layout is not None:
         options["layout"] = layout
     return _finish(
-        check(
-            found.program, found.declarations, names[0] if len(names) == 1 else names, str(claim), let=let, **options
-        ),
+        check(found.program, found.declarations, names[0] if len(names) == 1 else names, claim, let=let, **options),
         as_json,
     )
 

@@ -37,6 +37,17 @@ def formula(text: str, declarations: Sequence[str], syntax: str = "numpy") -> Fo
     return Formula(None, parse(text), declared)
 
 
+def numpy_text(text: str, declarations: Sequence[Declaration], syntax: str) -> str:
+    """A formula in NumPy's spelling, which is read wherever a formula is given as text."""
+    if syntax == "numpy":
+        return text
+    import ast
+
+    from gradproof.symbolic.matlab import parse_matlab
+
+    return ast.unparse(parse_matlab(text, declarations).statements[-1].value)
+
+
 def _looks_like_identifier(text: str) -> bool:
     parts = text.split(".")
     return len(parts) > 1 and all(part.isidentifier() for part in parts) and parts[-1] != "T"

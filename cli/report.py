@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sympy import Add, Mul
 
+from gradproof.cli.book_latex import escaped
 from gradproof.symbolic import latex, text
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.counting import cost, size_text
 from gradproof.symbolic.derive import Derivation, Step
 from gradproof.symbolic.example import numbers_text, worked_example
 from gradproof.symbolic.expr import names
-from gradproof.symbolic.system import Equation
+from gradproof.symbolic.system import Equation, System
 
 LAYOUTS = {
     "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",
@@ -44,17 +45,45 @@ class Report:
         return LAYOUTS[f"{self.layout} Jacobian" if is_jacobian else self.layout]
 
     @property
+    def captions(self) -> list[str]:
+        """The layout, and how the derivative by a symmetric variable is meant."""
+        return [self.caption, *self.derivation.conventions(self.lang)]
+
+    @property
     def title(self) -> str:
         if self.entry is None:
             return self.derivation.text.strip()
         return f"{self.entry.id}: {self.entry.title_zh if self.lang == 'zh' else self.entry.title}"
 
     @property
-    def rows(self) -> list[tuple[Equation, str]]:
-        """The result's equations with the shapes of the arrays that they give."""
+    def equations(self) -> list[Equation]:
+        """Definitions, the value itself, and the results, each once and in that order."""
         found = self.derivation
-        arrays = found.system.arrays
-        return [(e, text.shape_text(arrays[e.name], found.system)) for e in (*found.definitions, *found.results)]
+        named = {e.name for e in (*found.definitions, *found.results)}
+        value = () if found.output in named else found.value_equations
+        return [*found.definitions, *value, *found.results]
+
+    @property
+    def system(self) -> System:
+        """The derived system, with the names of the forward equations too."""
+        found = self.derivation
+        return replace(found.system, arrays={**found.forward.arrays, **found.system.arrays}, _cache={})
+
+    @property
+    def rows(self) -> list[tuple[Equation, str]]:
+        """The printed equations with the shapes of the arrays that they give."""
+        return [(e, text.shape_text(self.system.arrays[e.name], self.system)) for e in self.equations]
+
+    def line(self, equation: Equation) -> str:
+        """One equation as text."""
+        found = self.derivation
+        return text.equation_text(equation, self.system, self.form or found.form, found.letters)
+
+    @property
+    def latex(self) -> str:
+        """The printed equations as one `aligned` block."""
+        found = self.derivation
+        return latex.system_latex(self.equations, self.system, self.form or found.form, found.letters)
 
     @property
     def cost(self) -> dict[str, str]:
@@ -81,14 +110,12 @@ class Report:
 def as_text(report: Report) -> str:
     """The value, the results with their shapes, the layout, what it costs, the steps, the example."""
     found, lines = report.derivation, [report.title, ""]
-    if report.entry is None:
-        lines += [found.value, ""]
-    rows = [(found.line(equation, report.form), shape) for equation, shape in report.rows]
+    rows = [(report.line(equation), shape) for equation, shape in report.rows]
     width = min(max((len(line) for line, _ in rows), default=0), 88)
     lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
     if report.form is None and found.form == "matrix" and report.steps:
         lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]
-    lines += ["", report.caption, *([report.other_layout] if report.other_layout else [])]
+    lines += ["", *report.captions, *([report.other_layout] if report.other_layout else [])]
     if report.entry is not None:
         note = report.entry.note_zh if report.lang == "zh" else report.entry.note
         lines += [f"verdict: {report.entry.verdict}", *([note] if note else [])]
@@ -116,14 +143,13 @@ def example_lines(report: Report) -> list[str]:
 def as_latex(report: Report) -> str:
     """The result as one `aligned` block, the steps as one more each."""
     found = report.derivation
-    parts = [f"% {report.title}", f"% {report.caption}", f"\\[\n{found.latex(report.form)}\n\\]"]
-    if report.steps:
-        for number, step in enumerate(found.steps, 1):
-            parts += [
-                f"% {number}. {step.rule}: {step.reason}",
-                f"% checked: {step.checked}",
-                f"\\[\n{step_latex(step)}\n\\]",
-            ]
+    parts = [f"% {report.title}", *(f"% {line}" for line in report.captions), f"\\[\n{report.latex}\n\\]"]
+    for number, step in enumerate(found.steps if report.steps else (), 1):
+        title = escaped(f"{number}. {step.rule}")
+        parts += [f"\\noindent\\textbf{{{title}}}: {escaped(step.reason)}", f"\\[\n{step_latex(step)}\n\\]"]
+        parts += [f"\\noindent checked: {escaped(step.checked)}\n"]
+    if report.example:
+        parts += [f"\\noindent {escaped(line)}\\\\" for line in example_lines(report)]
     return "\n".join(parts)
 
 
@@ -134,7 +160,7 @@ def step_latex(step: Step) -> str:
 def as_markdown(report: Report) -> str:
     """Markdown with `$$` blocks that KaTeX takes."""
     found = report.derivation
-    parts = [f"# {report.title}", f"$$\n{found.latex(report.form)}\n$$", f"*{report.caption}*"]
+    parts = [f"# {report.title}", f"$$\n{report.latex}\n$$", *(f"*{line}*" for line in report.captions)]
     rows = ["| array | shape |", "|---|---|", *(f"| `{e.name}` | {shape} |" for e, shape in report.rows)]
     parts += ["\n".join(rows), *report.cost_lines]
     if report.steps:
@@ -158,6 +184,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "expression": found.text,
         "shapes": {name: [str(size) for size in found.forward.arrays[name].shape] for name in found.forward.inputs},
         "layout": report.layout,
+        "conventions": found.conventions(report.lang),
         "value": found.value,
         "definitions": [found.line(equation, report.form) for equation in found.definitions],
         "gradients": {

@@ -12,6 +12,7 @@ from gradproof.cli.output import emit, emit_json
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format."
 )
+RANDOM = frozenset({"rademacher"})  # distributions without a number to declare
 STEPS = click.option("--steps/--no-steps", default=True, help="Show every step and how it was checked.")
 
 
@@ -36,6 +37,9 @@ def _moment(kind: str) -> click.Command:
         found = formula(expression, declarations)
         if found.program is None:
             raise click.UsageError(f"{kind} takes an expression with its arrays")
+        if not any(set(d.options) - {"index"} or set(d.properties) & RANDOM for d in found.declarations):
+            names = ", ".join(f"{d.name}:…:iid=0,1" for d in found.declarations) or "q:d:iid=0,1"
+            raise click.UsageError(f"nothing is random here: declare a distribution, as in {names}")
         result = getattr(moments, kind)(found.program, found.declarations, ctx.obj["lang"])
         if format_ == "json":
             emit_json(_document(result, steps), output)

@@ -166,6 +166,17 @@ def seq2seq_other(model: Any) -> Other:
     return Other(module, logits, names.view, names.load)
 
 
+def printed_rows(model: Model[Any], batch: Any, device: str) -> list[Row]:
+    """The same equations printed for torch, run on the device, against the NumPy code; gradients by the largest."""
+    from gradproof.models.torch_model import TorchModel
+
+    ours, theirs = model.loss_and_gradients(batch), TorchModel(model, device).loss_and_gradients(batch)
+    largest = float(np.abs(ours.gradients.vector).max())
+    worst = max(relative(theirs.gradients[name], ours.gradients[name], largest) for name in model.parameters)
+    loss = relative(np.array(theirs.loss), np.array(ours.loss))
+    return [Row("loss of the code printed for torch", loss), Row("gradients of the code printed for torch", worst)]
+
+
 # what `verify` compares for each kind of model: small configurations that use every part
 CASES: dict[str, tuple[dict[str, Any], ...]] = {
     "seq2seq": (
@@ -201,7 +212,8 @@ def verify(
         pairs = kind in ("seq2seq", "transformer")
         batch: Any = random_pairs(rng, 5, 7, 8, (19, 23)) if pairs else random_text(rng, 5, 8, 23)
         other = seq2seq_other(model) if kind == "seq2seq" else transformer_other(model)
-        yield settings, compare(model, other, batch, model.config.smoothing, device)
+        printed = printed_rows(model, batch, device)
+        yield settings, [*compare(model, other, batch, model.config.smoothing, device), *printed]
 
 
 @dataclass(frozen=True)

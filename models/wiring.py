@@ -101,12 +101,17 @@ def backward(steps: Sequence[Step], tape: Tape, cotangents: Mapping[str, Array])
         if not any(name in found for name in outputs.values()):
             continue  # the loss does not depend on this block
         arriving = {
-            own: found.pop(name) if name in found else np.zeros_like(tape.values[name]) for own, name in outputs.items()
+            own: found.pop(name) if name in found else zeros_like(tape.values[name]) for own, name in outputs.items()
         }
         for own, gradient in step.block.backward(arriving, kept).items():
             name = step.reads[own]
             found[name] = found[name] + gradient if name in found else gradient
     return found
+
+
+def zeros_like(value: Any) -> Any:
+    """Zeros of the same shape: an array, or a tensor for a tensor."""
+    return np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else value.new_zeros(value.shape)
 
 
 def first_bad(steps: Iterable[Step], tape: Tape) -> str:

@@ -40,7 +40,11 @@ def halves(low: Lowering, parts: Sequence[Part], over: frozenset[Index], wanted:
     if weights:
         weight = low.mul(weights, [])
         number = weight.node.op == "scalar"
-        node = low.graph.scalar(sqrt(weight.node.data[0])) if number else low.graph.pow(weight.node, low.graph.scalar(S.Half))
+        node = (
+            low.graph.scalar(sqrt(weight.node.data[0]))
+            if number
+            else low.graph.pow(weight.node, low.graph.scalar(S.Half))
+        )
         root = Part(node, weight.letters)
         left.append(root)
         right.append(root)

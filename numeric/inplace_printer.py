@@ -33,14 +33,14 @@ FRESH = frozenset({"matmul", "tensordot", "einsum", "add", "mul", "call", "where
 PASSED = frozenset({"view", "reshape", "squeeze"})  # a view of a new array is as good
 
 ADD_ROWS = '''def add_rows(target, places, values):
-    """target[places[i]] += values[i] for all i in turn: as a product with 0s and 1s, or sorted, for a large target."""
+    """target[places[i]] += values[i] for all i in turn: by a product with 0s and 1s, or sorted, if that is large."""
     n, places = len(target), places.reshape(-1)
-    values = values.reshape(len(places), -1)
-    if n <= 512:
+    values = values.reshape(len(places), target.size // max(n, 1))
+    if n * len(places) <= 1 << 20:
         chosen = np.zeros((n, len(places)), values.dtype)
         chosen[places, np.arange(len(places))] = 1
         target += (chosen @ values).reshape(target.shape)
-    elif len(places):
+    else:
         places = np.where(places < 0, places + n, places)
         order = np.argsort(places, kind="stable")
         found, starts = np.unique(places[order], return_index=True)

@@ -17,7 +17,6 @@ from gradproof.symbolic.system import Array, Equation, System, out_letters
 from gradproof.symbolic.values import ShapeMismatch, Value
 from gradproof.symbolic.whitelist import place
 
-
 UNKNOWN = Size("unknown")  # where a range ends that another piece of a recurrence will tell
 
 
@@ -67,6 +66,7 @@ class Builder:
     softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
     equal_letters: list[tuple[Expr, Expr]] = field(default_factory=list)  # pairs that a delta compares
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
+    given: set[Index] = field(default_factory=set)  # letters whose range was written down
     kept: frozenset[str] = frozenset()  # names that stay as they were written
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0
@@ -137,7 +137,9 @@ class Builder:
             if reading.guarded or index.atoms(Access):
                 continue
             bare = next((axis for axis in known if axis[0] == index), None)
-            if bare is not None and bare[1] == 0 and not nonnegative(size - bare[2], known):
+            short = bare is not None and not nonnegative(size - bare[2], known)
+            other = bare is not None and bare[0] not in self.given and (size - bare[2]).expand() != 0
+            if bare is not None and bare[1] == 0 and (short or other):
                 self.fail(
                     f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError
                 )

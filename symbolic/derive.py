@@ -131,12 +131,15 @@ class Derivation:
         return [words for name in self.wrt if (words := convention(self.forward.arrays[name], lang))]
 
     @property
+    def value_equations(self) -> tuple[Equation, ...]:
+        """The equations of the expression's value, helpers put in."""
+        found = self.forward.defined[self.output]
+        return tuple(e if e.shown is not None else without_helpers(self.forward, e) for e in found)
+
+    @property
     def value(self) -> str:
         """The expression's value in matrix form."""
-        equation = self.forward.defined[self.output][0]
-        if equation.shown is None:
-            equation = without_helpers(self.forward, equation)
-        return text.equation_text(equation, self.forward, "matrix")
+        return text.equation_text(self.value_equations[0], self.forward, "matrix")
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -125,7 +125,7 @@ def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), alw
         if system.recurrent(name) and name not in always:
             continue  # a step of a recurrence stays visible, but for its helpers
         uses = sum(count_accesses(equation.body, name) for equation in system.equations)
-        if name in always or uses <= 1 or trivial(definition.body):
+        if name in always or uses <= 1 or trivial(definition.body) or single(definition):
             equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
             arrays = {other: array for other, array in system.arrays.items() if other != name}
             system = System(arrays, equations, system.outputs, system.hidden)
@@ -136,6 +136,12 @@ def trivial(body: Expr) -> bool:
     """Whether an expression is at most a multiple of one entry, so that naming it would only make the reader jump."""
     factors = [factor for factor in Mul.make_args(body) if not isinstance(factor, Number)]
     return len(factors) <= 1 and all(isinstance(factor, (Access, Compare)) for factor in factors)
+
+
+def single(definition: Equation) -> bool:
+    """Whether an array has one entry only, a e_y: sums over it have a single term."""
+    deltas = [f for f in Mul.make_args(definition.body) if isinstance(f, Compare) and f.op == "=="]
+    return len(definition.place) == 1 and any(definition.place[0] in condition.sides for condition in deltas)
 
 
 # -------------------------------------------------------------------------------------------------------- normalising

@@ -106,6 +106,9 @@ def _shown(equation: Equation, system: System, letters: Letters, matrix: bool) -
             continue
         found = matrix_form(equation.with_body(argument), system, letters) if matrix else None
         nodes.append(found.right if found else to_entries(argument, outs, system, letters))
+    name, _, axis = function.partition("@")
+    if name == "softmax" and not matrix and outs:  # softmax_j(S_ij): over j
+        function = f"softmax_{outs[int(axis) if axis else -1].name}"
     return Call(function, tuple(nodes))
 
 

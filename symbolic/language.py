@@ -83,7 +83,7 @@ def build(
         output = reader.statement(statement)
     reader.complete()
     recognise(builder)
-    recognise_normalisations(builder)
+    recognise_normalisations(builder, reader.named)
     system = inferred(builder.system(reader.unaliased(output)))
     for recurrence in reader.recurrences.values():
         recurrence.check_first_step(system)
@@ -136,6 +136,8 @@ class Reader:
                 self.check_letter(letter, statement.value)
                 b.add_letter(letter, frame)
         b.frames.append(frame)
+        if name in self.recurrences:  # a step, whose range is that of all pieces together
+            b.given |= {letter.index for letter in frame.values()}
         b.preferred = name if name not in self.recurrences else None
         self.free = frame if name is None else None
         value = self.visit(statement.value)
@@ -392,6 +394,7 @@ class Reader:
             letter = b.add_letter(item.name, frame)
             if upper is not None:
                 letter.lower, letter.upper = lower, upper
+                b.given.add(letter.index)
                 b.ranges[letter.index] = letter.axis
         value = self.visit(found.body)
         axes = [b.settle(frame[item.name], item.name, item.node) for item in found.ranges]
@@ -491,6 +494,7 @@ class Reader:
         letter = self.b.new()
         index = start + step * letter
         self.b.ranges[letter] = (letter, S.Zero, length)
+        self.b.given.add(letter)
         self.b.read(index, size, part)
         return index, [(letter, length)]
 

@@ -102,6 +102,8 @@ class LatexPrinter(Printer):
             return FUNCTIONS[name]
         if name in ELEMENTWISE:
             return ELEMENTWISE[name].latex
+        if name.startswith("softmax_"):
+            return rf"\operatorname{{softmax}}_{{{name.removeprefix('softmax_')}}}"
         base = name.removesuffix("_prime")
         return (rf"\{base}" if base in GREEK else rf"\operatorname{{{base}}}") + "'" * (base != name)
 

@@ -99,12 +99,13 @@ class Conditions:
     def decided(self, op: str, difference: Expr, scope: Scope) -> bool | None:
         """What the ranges of the letters and of the entries of index arrays say of a condition on indices."""
         axes = [(letter, lo, hi) for letter, (lo, hi) in scope.items()]
-        for k, lookup in enumerate(sorted(accesses(difference), key=str)):
-            below = self.normal.system.arrays[lookup.name].below
-            if below is not None and difference.has(lookup):
-                letter = Index(f"_lookup_{k}")
-                difference = difference.xreplace({lookup: letter})
+        lookups: dict[Expr, Expr] = {}
+        for access in accesses(difference):
+            below = self.normal.system.arrays[access.name].below
+            if below is not None:
+                lookups[access] = letter = Index(f"_lookup_{len(lookups)}")
                 axes.append((letter, S.Zero, below))
+        difference = difference.xreplace(lookups)  # the outer one of nested lookups
         if nonnegative(-difference - 1, axes):
             return op == "<"
         if nonnegative(difference - (1 if op == "==" else 0), axes):

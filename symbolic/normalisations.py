@@ -6,10 +6,10 @@ reads is gone afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Mul, Pow, Rational
+from sympy import Add, Expr, Mul, Pow, Rational, S
 
 from gradproof.symbolic import composites
 from gradproof.symbolic.builder import Builder
@@ -32,7 +32,8 @@ from gradproof.symbolic.system import Equation
 from gradproof.symbolic.values import Value
 
 LEVELS = 3  # how many names are looked through
-ROOTS = (Rational(-1, 2), Rational(-1))
+HALF = Rational(1, 2)
+ROOTS = (-HALF, Rational(-1))
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,14 @@ class Spread:
     eps: Expr
 
 
-def recognise_normalisations(builder: Builder) -> None:
-    """Rewrite the equations built so far where they spell out a normalisation."""
+def recognise_normalisations(builder: Builder, named: Set[str] = frozenset()) -> None:
+    """Rewrite the equations built so far where they spell out a normalisation; `named` are the user's own names."""
     made = {v.expr.name for v in builder.memo.values() if isinstance(v, Value) and isinstance(v.expr, Access)}
     for equation in list(builder.equations):
         if equation.name in builder.hidden | made or equation not in builder.equations:
             continue
-        if any(isinstance(p, Pow) and p.exp in ROOTS for p in equation.body.atoms(Pow)):
-            finder = Finder(builder, equation)
+        if any(p.exp in (HALF, *ROOTS) for p in equation.body.atoms(Pow)):
+            finder = Finder(builder, equation, named)
             body = finder.walk(equation.body, equation.axes)
             if body != equation.body:
                 position = builder.equations.index(equation)
@@ -64,8 +65,8 @@ def recognise_normalisations(builder: Builder) -> None:
 class Finder:
     """Looks through one equation."""
 
-    def __init__(self, builder: Builder, equation: Equation) -> None:
-        self.b = builder
+    def __init__(self, builder: Builder, equation: Equation, named: Set[str]) -> None:
+        self.b, self.named = builder, named
         self.equation = equation
         self.whole = False  # whether the equation is nothing but the normalised array
         self.definitions = {
@@ -83,6 +84,8 @@ class Finder:
             return reduce_(expr.op, self.walk(body, [*axes, *own]), own)
         if isinstance(expr, Mul):
             expr = self.product(expr, axes)
+        if isinstance(expr, Pow) and abs(expr.exp) == HALF:
+            return self.norm(expr, axes)
         return rebuild(expr, [self.walk(arg, axes) for arg in expr.args]) if not isinstance(expr, Access) else expr
 
     def product(self, expr: Mul, axes: Sequence[Axis]) -> Expr:
@@ -95,6 +98,18 @@ class Finder:
                     if found is not None:
                         return found * expr / above / below
         return expr
+
+    def norm(self, expr: Pow, axes: Sequence[Axis]) -> Expr:
+        """√Σ x² by name."""
+        total = expr.base
+        if not (isinstance(total, Reduce) and total.op == "sum"):
+            return expr
+        body, own = open_(total, [axis[0] for axis in axes])
+        if not (isinstance(body, Pow) and body.exp == 2):
+            return expr
+        spread = Spread(body.base, tuple(own), S.Zero)
+        found = self.entry("norm", body.base, spread, {}, expr == self.equation.body, axes)
+        return expr if found is None else found ** (2 * expr.exp)
 
     # --- the denominator
 
@@ -115,7 +130,7 @@ class Finder:
     def spreads(self, below: Pow, axes: Sequence[Axis]) -> Iterator[Spread]:
         for inside in self.unfolded(below.base, axes):
             if below.exp == -1:
-                if not (isinstance(inside, Pow) and inside.exp == Rational(1, 2)):
+                if not (isinstance(inside, Pow) and inside.exp == HALF):
                     continue
                 inside = inside.base
             for variance in self.unfolded(inside, axes):
@@ -171,14 +186,14 @@ class Finder:
         value = Value(x, tuple(axis[0] for axis in known), tuple((hi - lo).expand() for _, lo, hi in known))
         positions = [value.letters.index(letter) for letter in own]
         places = tuple(mapping.get(letter, letter) for letter in value.letters)
-        self.whole = alone and self.equation.place == places and value.sizes == self.shape()
+        if kind == "norm":
+            places = tuple(place for place in places if place not in own)
+        self.whole = alone and self.equation.place == places and self.equation.name in self.named
         preferred, self.b.preferred = self.b.preferred, self.equation.name if self.whole else None
-        found = getattr(composites, kind)(self.b, value, spread.eps, positions)
+        options = () if kind == "norm" else (spread.eps,)
+        found = getattr(composites, kind)(self.b, value, *options, positions)
         self.b.preferred = preferred
         return found.at(*places)
-
-    def shape(self) -> tuple[Expr, ...]:
-        return self.b.arrays[self.equation.name].shape
 
 
 def without_mean(expr: Expr, axes: Sequence[Axis]) -> Expr | None:

@@ -99,8 +99,8 @@ def test_fact(fact: str) -> None:
 def test_clipping_by_torch_loses_everything() -> None:
     """Its norm is accumulated in float32 and overflows; ours is not. An inf or NaN entry is an error."""
     torch = pytest.importorskip("torch")
-    weight = torch.nn.Parameter(torch.zeros(100))
-    weight.grad = torch.full((100,), 1e20)
+    weight = torch.nn.Parameter(torch.zeros(100, dtype=torch.float32))
+    weight.grad = torch.full((100,), 1e20, dtype=torch.float32)
     torch.nn.utils.clip_grad_norm_([weight], 2.0)
     assert weight.grad.abs().max() == 0
     for bad in (math.inf, math.nan):

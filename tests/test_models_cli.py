@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -148,7 +149,7 @@ def test_each_block_stands_there_once_with_its_equations() -> None:
     names = [line[4:].partition("(")[0] for line in source.splitlines() if line.startswith("def ")]
     assert len(names) == len(set(names))
     assert {"attention", "attention_backward", "cross_attention", "layernorm_backward", "adam", "main"} <= set(names)
-    assert "# A_bjtl = softmax(Sm_bjtl)" in source and "# (W̄_Q)_ijk = " in source
+    assert re.search(r"# A_\w+ = softmax", source) and re.search(r"# \(W̄_Q\)_\w+ = Σ", source)
 
 
 def test_a_model_has_all_gradients(capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,7 +196,7 @@ def test_models_and_entries_are_verified_together(capsys: pytest.CaptureFixture[
     assert entry["id"] == "softmax.shift" and model["id"] == "bert (post, gelu, tied)"
     assert model["max_rel_error"] <= model["tolerance"] == 1e-10 < model["float32_error"] < 1e-3
     compared = [row["compared"] for row in model["rows"]]
-    assert compared[:2] == ["logits", "loss"]
+    assert compared[:2] == ["logits", "loss"] and compared[-1] == "gradients of the code printed for torch"
     parameters = {name.removeprefix("gradient of ") for name in compared if name.startswith("gradient of")}
     assert "E" in parameters and "encoder.1.ffn.W_2" in parameters
     assert sum(name.endswith("after 10 steps") for name in compared) > 0.8 * len(parameters)

@@ -168,9 +168,9 @@ def test_letters_belong_to_sizes() -> None:
 def test_letters_avoid_names_and_can_be_given() -> None:
     system = build("softmax(i)", {"i": "k"})
     (equation,) = system.defined[system.outputs[0]]
-    assert equation_text(equation, system, "index") == "P_j = softmax(i_j)"
-    assert equation_text(equation, system, "index", {"k": "r"}) == "P_r = softmax(i_r)"
-    assert equation_text(equation, system, "index", {"o0": "s"}) == "P_s = softmax(i_s)"
+    assert equation_text(equation, system, "index") == "P_j = softmax_j(i_j)"
+    assert equation_text(equation, system, "index", {"k": "r"}) == "P_r = softmax_r(i_r)"
+    assert equation_text(equation, system, "index", {"o0": "s"}) == "P_s = softmax_s(i_s)"
 
 
 def test_steps_are_called_t() -> None:

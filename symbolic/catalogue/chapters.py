@@ -86,4 +86,7 @@ def chapter(identifier: str, lang: str = "en") -> str:
     ('Sequence to sequence', 'notes')
     """
     k, _ = place(identifier)
-    return CHAPTERS[k][lang == "zh"] if k < len(CHAPTERS) else identifier.split(".")[0]
+    if k == len(CHAPTERS):
+        return identifier.split(".")[0]
+    english, chinese, _ = CHAPTERS[k]
+    return chinese if lang == "zh" else english

@@ -107,9 +107,9 @@ def tied() -> list[Evidence]:
     def draw(rows: int, columns: int) -> list[list[float]]:
         return [[rng.randint(-8, 8) / 8 for _ in range(columns)] for _ in range(rows)]
 
-    given = {"E": draw(4, 2), "w": [1, 3, 1], "W": draw(2, 2), "G": draw(3, 4)}
+    rows = draw(4, 2)
+    given = {"E": rows, "w": [1, 3, 1], "W": draw(2, 2), "G": draw(3, 4)}
     whole = at(text.format("E.T"), shapes, given, ["E"])["E_bar"]
-    rows = given["E"]
     transposed = [[row[k] for row in rows] for k in range(2)]
     apart = at(text.format("U"), {**shapes, "U": "d,N"}, {**given, "U": transposed}, ["E", "U"])
     total = [[apart["E_bar"][i][k] + apart["U_bar"][k][i] for k in range(2)] for i in range(4)]

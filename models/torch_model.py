@@ -1,0 +1,118 @@
+"""A model as torch code from the same equations: its blocks printed for torch, autograd off; alone or data-parallel.
+
+Under `torchrun` every process takes its rows of each batch, and the gradients are summed over all processes (gloo on
+the CPU, nccl on GPUs). `Trainer(TorchModel(model), …)` trains it with `shards=1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradproof.models.block import Block, Differentiated, _Key, differentiated
+from gradproof.models.errors import TrainingError
+from gradproof.models.model import Model, Pass, Result, added
+from gradproof.models.parameters import Parameters
+from gradproof.models.wiring import Step, backward, forward
+from gradproof.numeric.compile import compile_torch
+
+
+@lru_cache(maxsize=500)
+def printed(key: _Key) -> Differentiated:
+    """The code of a block, printed for torch."""
+    found = differentiated(key)
+    ahead, behind = (compile_torch(system, system.outputs, device="cpu") for system in found.systems)
+    return Differentiated(ahead, behind, found.kept, found.cotangents, found.sizes, found.systems)
+
+
+class TorchBlock(Block):
+    """A block on tensors: they stay on the device where they are."""
+
+    @property
+    def differentiated(self) -> Differentiated:
+        return printed(_Key(self.equations))
+
+
+class TorchModel:
+    """The loss and the gradients of a model, by torch; parameters and results are NumPy arrays, the model's own."""
+
+    def __init__(self, model: Model[Any], device: str = "cpu") -> None:
+        if model.dropout:
+            raise TrainingError("the torch code of a model has no dropout yet: train it with --dropout 0")
+        self.model, self.device = model, device
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.model.parameters
+
+    @property
+    def dtype(self) -> Any:
+        return self.model.dtype
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        return [Step(s.where, TorchBlock(s.block.equations), s.reads, s.writes) for s in self.model.evaluation_steps]
+
+    def prepare(self) -> None:
+        """Derive and compile all blocks."""
+        for step in self.steps:
+            _ = step.block.differentiated
+
+    def tensors(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        import torch
+
+        return {name: torch.from_numpy(np.array(array)).to(self.device) for name, array in arrays.items()}
+
+    def alone(self, batch: Any, tokens: int) -> Result:
+        """The loss and gradients of a part of a batch of so many targets, in this process."""
+        values = self.tensors({**self.parameters, **self.model.values(batch, 1.0 / tokens)})
+        tape = forward(self.steps, values)
+        loss: Any = tape.values["L"]
+        found: dict[str, Any] = backward(self.steps, tape, {"L": loss.new_ones(())})
+        arrays = {name: found[name].cpu().numpy() for name in self.parameters if name in found}
+        nlls: Any = tape.values["nll"]
+        mask = np.array(self.model.mask(batch))
+        nll = float((nlls.cpu().numpy().astype(np.float64) * mask).sum())
+        return added(self.parameters, [Pass(float(loss), nll, int(mask.sum()), arrays)])
+
+    def loss_and_gradients(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Result:
+        """The mean loss of a batch and all gradients; of a group of processes, each gets the sum over their parts.
+
+        Raises TrainingError for a loss that is not finite.
+        """
+        import torch.distributed as dist
+
+        from gradproof.models.training import shards
+
+        whole = tokens or int(self.model.mask(batch).sum())
+        if not (dist.is_available() and dist.is_initialized()):
+            result = self.alone(batch, whole)
+        else:
+            parts, rank = shards(batch, dist.get_world_size()), dist.get_rank()
+            none = Result(0.0, 0.0, 0, self.parameters.like())
+            result = self.summed(self.alone(parts[rank], whole) if rank < len(parts) else none)
+        if not np.isfinite(result.loss):
+            raise TrainingError(f"the loss is {result.loss}")
+        return result
+
+    def differentiated(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Pass:
+        """The same, as the training loop asks for it."""
+        result = self.loss_and_gradients(batch, tokens, seed)
+        return Pass(result.loss, result.nll, result.tokens, dict(result.gradients))
+
+    def summed(self, result: Result) -> Result:
+        """The sum over all processes, in one exchange of the gradients and one of the three numbers."""
+        import torch
+        import torch.distributed as dist
+
+        vector = torch.from_numpy(result.gradients.vector).to(self.device)
+        numbers = torch.tensor([result.loss, result.nll, result.tokens], dtype=torch.float64, device=self.device)
+        dist.all_reduce(vector)
+        dist.all_reduce(numbers)
+        result.gradients.vector[...] = vector.cpu().numpy()
+        loss, nll, tokens = numbers.tolist()
+        return Result(loss, nll, int(tokens), result.gradients)
