@@ -87,7 +87,7 @@ class Recurrence:
             b.readings += [Reading(index, size, node, guarded) for index, size in zip(indices, shape, strict=True)]
 
     def completed(self, piece: Equation) -> Equation:
-        """A piece whose letters all have an end: one that reads nothing (`h[0,k] = 0`) runs as far as in other pieces."""
+        """A piece whose letters all have an end: one that reads nothing (`h[0,k] = 0`) runs as far as in others."""
         axes = []
         for letter, lo, hi in piece.axes:
             axis = piece.place.index(letter)
