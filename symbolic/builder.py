@@ -46,6 +46,7 @@ class Reading:
     size: Expr
     node: ast.AST
     guarded: bool
+    partly: bool = False  # of a recurrence: h[t] may run over fewer entries than h has
 
 
 @dataclass
@@ -89,13 +90,13 @@ class Builder:
         frame[name] = Letter(index or Index(f"{name}~{self._letters}"))
         return frame[name]
 
-    def read(self, index: Expr, size: Expr, node: ast.AST) -> None:
+    def read(self, index: Expr, size: Expr, node: ast.AST, partly: bool = False) -> None:
         """Note that `index` reads an axis of the given size; a bare letter takes its range from it."""
         for frame in self.frames:
             for letter in frame.values():
                 if letter.index == index and not letter.known:
                     letter.lower, letter.upper = S.Zero, size
-        self.readings.append(Reading(index, size, node, self.guards > 0))
+        self.readings.append(Reading(index, size, node, self.guards > 0, partly))
 
     def settle(self, letter: Letter, name: str, node: ast.AST, required: bool = True) -> Axis:
         """The range of a letter whose readings are complete.
@@ -139,7 +140,7 @@ class Builder:
             bare = next((axis for axis in known if axis[0] == index), None)
             short = bare is not None and not nonnegative(size - bare[2], known)
             other = bare is not None and bare[0] not in self.given and (size - bare[2]).expand() != 0
-            if bare is not None and bare[1] == 0 and (short or other):
+            if bare is not None and bare[1] == 0 and (short or (other and not reading.partly)):
                 self.fail(
                     f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError
                 )

@@ -22,6 +22,7 @@ from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameEr
 from gradproof.symbolic.expr import Access, Index, compare, is_condition, letters, negate, reduce_
 from gradproof.symbolic.functions import absolute
 from gradproof.symbolic.normalisations import recognise_normalisations
+from gradproof.symbolic.operators import BINARY, COMPARISONS, CONSTANTS, power_fault
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
 from gradproof.symbolic.symmetry import inferred
@@ -30,21 +31,6 @@ from gradproof.symbolic.syntax import reduction as reduction_of
 from gradproof.symbolic.system import System
 from gradproof.symbolic.values import ShapeMismatch, Value, elementwise, matmul, same
 from gradproof.symbolic.whitelist import items
-
-MAX_BITS = 4096  # of a number that is computed while reading
-
-BINARY = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.Pow: lambda a, b: a**b,
-    ast.BitAnd: lambda a, b: a * b,
-    ast.BitOr: lambda a, b: a + b - a * b,
-}
-COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-CONSTANTS = {"pi": sympy.pi, "e": sympy.E, "inf": sympy.oo}
-
 
 def build(
     text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration], keep: Iterable[str] = ()
@@ -136,7 +122,7 @@ class Reader:
                 self.check_letter(letter, statement.value)
                 b.add_letter(letter, frame)
         b.frames.append(frame)
-        if name in self.recurrences:  # a step, whose range is that of all pieces together
+        if self.recurrences:  # a step, or what is between two: z[t] reads h[t] of T + 1 entries at its first T
             b.given |= {letter.index for letter in frame.values()}
         b.preferred = name if name not in self.recurrences else None
         self.free = frame if name is None else None
@@ -268,24 +254,14 @@ class Reader:
         if isinstance(node.op, ast.Div) and right.expr == 0:
             self.b.fail("division by zero", node)
         if isinstance(node.op, ast.Pow):
-            self.check_power(left.expr, right.expr, node)
+            fault = power_fault(left.expr, right.expr)
+            if fault is not None:
+                self.b.fail(fault, node)
         return elementwise(BINARY[type(node.op)], [left, right], self.b.new)
 
     def check_condition(self, value: Value, node: ast.expr) -> None:
         if not is_condition(value.expr):
             self.b.fail(f"{ast.unparse(node)} is a number, not a condition; write {ast.unparse(node)} != 0", node)
-
-    def check_power(self, base: Expr, exponent: Expr, node: ast.expr) -> None:
-        if base == 0 and exponent.is_number and not exponent.is_positive:
-            self.b.fail("0 to a power that is not positive", node)
-        if isinstance(base, Rational) and isinstance(exponent, Rational):
-            bits = max(abs(base.p), base.q).bit_length() * (abs(exponent.p) // exponent.q + 1)
-            if bits > MAX_BITS:
-                self.b.fail("this number is too large to compute", node)
-            if base < 0 and exponent.q != 1:
-                self.b.fail("a root of a negative number is not real", node)
-        elif isinstance(exponent, Rational) and abs(exponent) > 1000:
-            self.b.fail("an exponent beyond 1000", node)
 
     def visit_Compare(self, node: ast.Compare) -> Value:
         left, right = self.visit(node.left), self.visit(node.comparators[0])
@@ -436,7 +412,7 @@ class Reader:
                 new_axes.append((self.b.new(), S.One))
                 continue
             letter, size = value.letters[position], value.sizes[position]
-            index, axis = self.item(part, size)
+            index, axis = self.item(part, size, isinstance(node.value, ast.Name) and node.value.id in self.recurrences)
             mapping[letter] = index
             new_axes += axis
             position += 1
@@ -446,7 +422,7 @@ class Reader:
         axes_now = [*new_axes, *rest]
         return Value(expr, tuple(x for x, _ in axes_now), tuple(size for _, size in axes_now))
 
-    def item(self, part: ast.expr, size: Expr) -> tuple[Expr, list[tuple[Index, Expr]]]:
+    def item(self, part: ast.expr, size: Expr, partly: bool) -> tuple[Expr, list[tuple[Index, Expr]]]:
         """What one item between the brackets reads, and the axes that it leaves."""
         if isinstance(part, ast.Slice):
             return self.slice(part, size)
@@ -468,7 +444,7 @@ class Reader:
         elif index.is_integer is not True or value.rank:
             self.b.fail(f"{ast.unparse(part)} cannot be used as an index", part)
         else:
-            self.b.read(index, size, part)
+            self.b.read(index, size, part, partly)
         return index, list(zip(value.letters, value.sizes, strict=True))
 
     def is_new_letter(self, name: str) -> bool:

@@ -84,7 +84,8 @@ class Recurrence:
         for indices, node, guarded in self.waiting:
             if len(indices) != rank:
                 b.fail(f"{self.name} has {rank} indices", node, ShapeError)
-            b.readings += [Reading(index, size, node, guarded) for index, size in zip(indices, shape, strict=True)]
+            read = zip(indices, shape, strict=True)
+            b.readings += [Reading(index, size, node, guarded, partly=True) for index, size in read]
 
     def completed(self, piece: Equation) -> Equation:
         """A piece whose letters all have an end: one that reads nothing (`h[0,k] = 0`) runs as far as in others."""
