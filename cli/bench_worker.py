@@ -43,7 +43,8 @@ def share(model: Model[Any], batch: Any, path: str) -> None:
     data = {"target": values["target"], "y": values["y"]}
     data |= {name: values[name] for name in ("source",) if name in values}
     data |= {"places": values["decoder.p"]} if "decoder.p" in values else {}
-    np.savez(path, **dict(model.parameters), **data)
+    arrays: dict[str, Any] = {**model.parameters, **data}
+    np.savez(path, **arrays)
 
 
 def main() -> None:

@@ -97,7 +97,8 @@ def pre_vs_post() -> list[Evidence]:
 @lru_cache
 def gradient_norms(order: str, depth: int, width: int = 16, length: int = 8, seeds: int = 4) -> tuple[float, float]:
     """‖∂L/∂W_2‖ in the first and the last block of a stack for a random linear loss: the mean over seeds."""
-    return tuple(np.mean([_one_stack(order, depth, width, length, seed) for seed in range(seeds)], axis=0))  # type: ignore[return-value]
+    first, last = np.mean([_one_stack(order, depth, width, length, seed) for seed in range(seeds)], axis=0)
+    return float(first), float(last)
 
 
 def _one_stack(order: str, depth: int, width: int, length: int, seed: int) -> tuple[float, float]:

@@ -48,7 +48,8 @@ def build(
     """
     if not isinstance(text, (str, Program)):
         raise ExpressionError(f"an expression is a text, not {type(text).__name__}")
-    if isinstance(shapes, str) or not isinstance(shapes, (Mapping, Sequence)):
+    given: object = shapes
+    if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)):
         raise ExpressionError('shapes are given by name: {"X": "n,d", "lam": ""}')
     program = parse(text) if isinstance(text, str) else text
     declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
