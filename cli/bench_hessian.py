@@ -22,7 +22,7 @@ Forward = Callable[[Any, Mapping[str, Any]], Any]  # of a library (torch, jax.nu
 
 @dataclass(frozen=True)
 class Case:
-    """A function of one variable, as an expression and as code for the peers, and how many times faster it should be."""
+    """A function of one variable, as an expression and as code for the peers, and the ratios to reach."""
 
     name: str
     expression: str
@@ -161,7 +161,8 @@ def bench_hessian(rounds: int, sizes: Sequence[int], threads: int | None, as_jso
             else "   not installed"
         )
         click.echo(
-            f"{row['name']:<22}{row['d']:>5}{1e3 * row['gradproof_seconds']:>9.2f} ms{1e3 * row['torch_seconds']:>9.2f} ms"
+            f"{row['name']:<22}{row['d']:>5}{1e3 * row['gradproof_seconds']:>9.2f} ms"
+            f"{1e3 * row['torch_seconds']:>9.2f} ms"
             f"{row['times_torch']:>7.1f}×{jax}"
         )
     click.echo("goals: " + ", ".join(f"{name} {a:g}× torch and {b:g}× JAX" for name, (a, b) in goals.items()))

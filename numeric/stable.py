@@ -127,9 +127,16 @@ def is_norm(expr: Expr) -> bool:
 
 
 def _sum_of_squares(expr: Expr) -> bool:
-    if not isinstance(expr, Reduce) or expr.op != "sum":
-        return False
-    return isinstance(expr.body, Pow) and expr.body.exp.is_even is True and expr.body.exp.is_positive is True
+    """Σ x², (4/s²) Σ x² y²; not Σ x² + ε, which is never 0."""
+    factors = Mul.make_args(expr)
+    sums = [factor for factor in factors if isinstance(factor, Reduce) and factor.op == "sum"]
+    rest = [factor for factor in factors if factor not in sums]
+    return len(sums) == 1 and all(map(_square, (*rest, *Mul.make_args(sums[0].body))))
+
+
+def _square(expr: Expr) -> bool:
+    """Whether an expression is at least 0 because it is a square, a sum of squares or a positive number."""
+    return expr.is_positive is True or (isinstance(expr, Pow) and expr.exp.is_even is True) or _sum_of_squares(expr)
 
 
 def guarded_norms(expr: Expr, norms: frozenset[str]) -> Expr:

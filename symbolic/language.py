@@ -19,10 +19,10 @@ from sympy import Expr, Integer, Rational, S
 from gradproof.symbolic.builder import Builder, Letter
 from gradproof.symbolic.calls import CALLS, Call
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
-from gradproof.symbolic.expr import Access, Index, compare, is_condition, letters, negate, reduce_
+from gradproof.symbolic.expr import Access, Index, compare, height, is_condition, letters, negate, reduce_
 from gradproof.symbolic.functions import absolute
 from gradproof.symbolic.normalisations import recognise_normalisations
-from gradproof.symbolic.operators import BINARY, COMPARISONS, CONSTANTS, power_fault
+from gradproof.symbolic.operators import BINARY, COMPARISONS, CONSTANTS, MAX_SUMS, power_fault
 from gradproof.symbolic.recognise import recognise
 from gradproof.symbolic.recurrence import Recurrence
 from gradproof.symbolic.symmetry import inferred
@@ -31,6 +31,7 @@ from gradproof.symbolic.syntax import reduction as reduction_of
 from gradproof.symbolic.system import System
 from gradproof.symbolic.values import ShapeMismatch, Value, elementwise, matmul, same
 from gradproof.symbolic.whitelist import items
+
 
 def build(
     text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration], keep: Iterable[str] = ()
@@ -134,6 +135,9 @@ class Reader:
         whole = name not in self.recurrences
         axes = [b.settle(letter, key, statement.value, whole) for key, letter in frame.items()]
         b.frames.pop()
+        if height(value.expr) > MAX_SUMS:
+            message = f"more than {MAX_SUMS} sums inside each other; name an intermediate: S = …; …"
+            b.fail(message, statement.value)
         loose = letters(value.expr) - set(value.letters) - {axis[0] for axis in axes}
         if loose:
             shown = ", ".join(str(letter).split("~")[0] for letter in loose)

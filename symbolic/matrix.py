@@ -104,7 +104,7 @@ def _chain(node: Times) -> bool:
 
 
 def looked_up(expr: Expr, outs: Axes) -> frozenset[Index]:
-    """Letters that are compared inside a sum, with a lookup or with a letter: Ē_v = Σ_{t: w_t = v} X̄_t, Σ_{k: k ≤ i}."""
+    """Letters that are compared inside a sum, with a lookup or a letter: Ē_v = Σ_{t: w_t = v} X̄_t, Σ_{k: k ≤ i}."""
     found: set[Index] = set()
     for condition in expr.atoms(Compare):
         if condition.op != "==" and not accesses(condition) and not letters(condition) <= set(outs):

@@ -1,7 +1,7 @@
-"""A normalisation spelled out by hand is one: (x − mean x)/√(mean (x − mean x)² + ε) is layernorm, x/√(mean x² + ε) rmsnorm.
+"""A normalisation spelled out by hand is one: (x − mean x)/√(mean (x − mean x)² + ε) is layernorm.
 
-Both spellings then derive and print alike, in x̂ and s. The parts may have names of their own; a name that nothing else
-reads is gone afterwards.
+In the same way x/√(mean x² + ε) is rmsnorm, and √Σ x² is norm. Both spellings then derive and print alike. The parts
+may have names of their own; a name that nothing else reads is gone afterwards.
 """
 
 from __future__ import annotations

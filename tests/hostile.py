@@ -7,6 +7,7 @@ An input goes well if it gives a derivation or a GradproofError within the limit
 
 import json
 import random
+import re
 import resource
 import signal
 import sys
@@ -16,11 +17,12 @@ from pathlib import Path
 SECONDS = 2.0  # of processor time, so that a busy machine does not matter
 MEMORY = 3 * 1024**3
 PIECES = """
-+ - * / ** @ ( ) [ ] , ; : = == < > <= >= != . .T .mT ' " # \\ \n \t { } ! $ % & | ~ ^ ` lambda if else for in not and or is None True
-sum mean max min prod exp log log1p sqrt abs sin tanh sigmoid relu gelu erf softmax log_softmax logsumexp layernorm rmsnorm
-where norm tr trace det logdet inv solve diag outer kron eye ones zeros einsum vec pad delta clip maximum axis= keepdims= axis=-1
-sum[i]( sum[i,j]( sum[t=0:n]( max[k]( A[i,j] x[i] x[i+1] x[2*i] A[0] x[1:] x[::-1] x[::0] A[:,None] h[0]= h[t+1]= L=
-pi e inf nan 0 1 2 -1 0.5 1e400 1e-400 9**9**9 10**100000 0x10 1j 007 1_000 999999999999 x y A B S n m d lam i j k t é ∂ 𝐱 ᵀ \x00 \ud800
++ - * / ** @ ( ) [ ] , ; : = == < > <= >= != . .T .mT ' " # \\ \n \t { } ! $ % & | ~ ^ ` lambda if else for in not and or is
+True None sum mean max min prod exp log log1p sqrt abs sin tanh sigmoid relu gelu erf softmax log_softmax logsumexp
+layernorm rmsnorm where norm tr trace det logdet inv solve diag outer kron eye ones zeros einsum vec pad delta clip
+maximum axis= keepdims= axis=-1 sum[i]( sum[i,j]( sum[t=0:n]( max[k]( A[i,j] x[i] x[i+1] x[2*i] A[0] x[1:] x[::-1]
+x[::0] A[:,None] h[0]= h[t+1]= L= pi e inf nan 0 1 2 -1 0.5 1e400 1e-400 9**9**9 10**100000 0x10 1j 007 1_000
+999999999999 x y A B S n m d lam i j k t é ∂ 𝐱 ᵀ \x00 \ud800
 """.replace("\n", " ").split(" ")
 ATTACKS = (
     "__import__('os').system('touch MARK')",
@@ -62,7 +64,7 @@ WRONG = (
     "x:" + "n," * 40,
 )
 SEEDS = (
-    "sum((X @ A - B)**2)",
+    "sum((A @ B)**2)",
     "x @ A @ x / (1 + norm(x)**2)",
     "logsumexp(A @ x) + lam * sum(x**2)",
     "sum(softmax(A, axis=1) * A)",
@@ -74,6 +76,29 @@ SEEDS = (
     "sum[t](A[w[t],t] * x[t])",
     "trace(kron(X, X.T)) + sum(pad(x, 1))",
     "max(x) + prod(1 + x**2) + sum(einsum('ij,j->i', A, x))",
+)
+KINDS = (
+    ("x", "y", "p", "v"),
+    ("A", "S", "B", "X"),
+    (
+        "exp",
+        "log",
+        "tanh",
+        "sqrt",
+        "abs",
+        "relu",
+        "gelu",
+        "erf",
+        "softmax",
+        "logsumexp",
+        "layernorm",
+        "norm",
+        "max",
+        "sum",
+    ),
+    ("trace", "det", "logdet", "inv", "diag", "sum", "prod", "mean"),
+    ("0", "1", "2", "3", "7", "100"),
+    ("i", "j", "k", "t"),
 )
 
 
@@ -100,6 +125,16 @@ def mutated(rng: random.Random, text: str) -> str:
     return "".join(parts)
 
 
+def exchanged(rng: random.Random, text: str) -> str:
+    """A valid text with some names exchanged for names of the same kind: often valid again."""
+    parts = re.split(r"(\w+)", text)
+    for _ in range(rng.choice((1, 2, 4))):
+        places = [(k, kind) for k, part in enumerate(parts) for kind in KINDS if part in kind]
+        place, kind = rng.choice(places)
+        parts[place] = rng.choice(kind)
+    return "".join(parts)
+
+
 def case(rng: random.Random) -> tuple[str, list[str]]:
     """A text and its declarations."""
     kind = rng.random()
@@ -108,8 +143,8 @@ def case(rng: random.Random) -> tuple[str, list[str]]:
     elif kind < 0.3:
         text = "".join(chr(rng.randrange(1, 0x3000)) for _ in range(rng.randrange(1, 60)))
     else:
-        text = mutated(rng, rng.choice(SEEDS))
-    declared = [s for s in SHAPES if rng.random() < 0.9]
+        text = (mutated if kind < 0.7 else exchanged)(rng, rng.choice(SEEDS))
+    declared = list(SHAPES) if rng.random() < 0.8 else [s for s in SHAPES if rng.random() < 0.9]
     if rng.random() < 0.15:
         declared.append(rng.choice(WRONG))
     if rng.random() < 0.05:
