@@ -68,9 +68,9 @@ def timed(run: Callable[[], object], rounds: int) -> list[float]:
 def derivation(case: Case) -> object:
     """One derivation with all its steps and checks."""
     from gradproof.symbolic.derive import derive_system
-    from gradproof.symbolic.language import build
+    from gradproof.symbolic.language.reader import build
+    from gradproof.symbolic.language.syntax import parse
     from gradproof.symbolic.products import hessian, jacobian
-    from gradproof.symbolic.syntax import parse
 
     program = parse(case.expression)
     system = build(program, case.shapes)

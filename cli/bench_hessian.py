@@ -76,9 +76,9 @@ def inputs(case: Case, d: int) -> dict[str, np.ndarray]:
 def closed_form(case: Case, arrays: Mapping[str, np.ndarray]) -> Callable[[], np.ndarray]:
     """The generated function."""
     from gradproof.numeric.compile import compile_numpy
-    from gradproof.symbolic.language import build
+    from gradproof.symbolic.language.reader import build
+    from gradproof.symbolic.language.syntax import parse
     from gradproof.symbolic.products import hessian
-    from gradproof.symbolic.syntax import parse
 
     program = parse(case.expression)
     found = hessian(build(program, case.shapes), case.wrt, program)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradproof.cli.words import counted, phrased, rule, said, word
-from gradproof.symbolic import latex
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
 from gradproof.symbolic.catalogue.derivation import derive_entry
@@ -16,7 +15,8 @@ from gradproof.symbolic.catalogue.proof import derived_moment, prove
 from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.printing import latex
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from gradproof.cli.book import (
 )
 from gradproof.symbolic.catalogue.evidence import shown
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.naming import GREEK, LATEX_GREEK
+from gradproof.symbolic.printing.naming import GREEK, LATEX_GREEK
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -80,8 +80,8 @@ def derived(
     from gradproof.symbolic import products
     from gradproof.symbolic.catalogue.derivation import derive_entry
     from gradproof.symbolic.derive import derive_system
-    from gradproof.symbolic.language import build
-    from gradproof.symbolic.syntax import parse
+    from gradproof.symbolic.language.reader import build
+    from gradproof.symbolic.language.syntax import parse
 
     chosen = [
         name

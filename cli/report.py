@@ -8,13 +8,13 @@ from typing import Any
 from sympy import Add, Mul
 
 from gradproof.cli.book_latex import escaped
-from gradproof.symbolic import latex, text
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.counting import cost, size_text
 from gradproof.symbolic.derive import Derivation, Step
+from gradproof.symbolic.equations.expr import names
+from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.example import numbers_text, worked_example
-from gradproof.symbolic.expr import names
-from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.printing import latex, text
 
 LAYOUTS = {
     "denominator": "denominator layout: a derivative of a scalar has the shape of its variable",

@@ -96,8 +96,8 @@ def count_command(
     gradproof count "X @ W" X:n,d W:d,k --parameters W
     """
     from gradproof.symbolic.counting import cost, parameters, size_text, with_sizes
-    from gradproof.symbolic.language import build
-    from gradproof.symbolic.syntax import parse
+    from gradproof.symbolic.language.reader import build
+    from gradproof.symbolic.language.syntax import parse
 
     layer, parts, assumed = LAYERS.get(expression, (expression, (), {}))
     found: Formula = formula(layer, declarations)

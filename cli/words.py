@@ -92,7 +92,7 @@ def counted(count: int, key: str, lang: str) -> str:
     return f"{count} {chinese if lang == 'zh' else key if count == 1 else many}"
 
 
-# the rules of a derivation in Chinese; what each allows is said by `gradproof.symbolic.rules`
+# the rules of a derivation in Chinese; what each allows is said by `gradproof.symbolic.folding.rules`
 RULES = {
     "forward": "前向方程", "cotangent": "上游梯度", "chain rule": "链式法则", "no dependence": "无依赖",
     "kept names": "保留的名称", "simplify": "化简", "simplify with facts": "利用事实化简", "substitute": "代入",

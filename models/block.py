@@ -21,14 +21,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gradproof.numeric.compile import Compiled, compile_numpy
-from gradproof.numeric.nodes import identifier
-from gradproof.symbolic.calculus import adjoint, bar
+from gradproof.numeric.lowering.nodes import identifier
 from gradproof.symbolic.derive import derive_system
-from gradproof.symbolic.expr import names
-from gradproof.symbolic.fold import fold
-from gradproof.symbolic.language import build
-from gradproof.symbolic.syntax import parse
-from gradproof.symbolic.system import System
+from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.expr import names
+from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.folding.fold import fold
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]

@@ -14,7 +14,7 @@ from gradproof.models.optimisers import clip
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.evidence import Evidence, at_most, holds, same
 from gradproof.symbolic.catalogue.recurrent import CLIP
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
 
 Array = NDArray[Any]
 TORCH_DELTA = 1e-6  # torch divides by the norm plus this

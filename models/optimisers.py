@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from gradproof.models.errors import TrainingError
 from gradproof.numeric.compile import Compiled, compile_numpy
-from gradproof.symbolic.language import build
-from gradproof.symbolic.system import System
+from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.language.reader import build
 
 Array = NDArray[Any]
 CHUNK = 1 << 15  # parameters updated at a time: a stretch of every vector stays in the cache

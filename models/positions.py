@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.errors import TrainingError
 from gradproof.numeric.compile import Compiled, compile_numpy
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
 
 Array = NDArray[Any]
 

@@ -21,11 +21,11 @@ from gradproof.models.optimisers import METHODS, method_systems
 from gradproof.models.positions import ANGLES
 from gradproof.models.wiring import Step
 from gradproof.numeric.compile import compile_numpy, compile_torch
-from gradproof.symbolic import text
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
-from gradproof.symbolic.language import build
-from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.printing import text
 
 SIZE = 14  # the symbols of the tasks: four special ones, ten digits
 STEPS, RATE = 200, 5e-3

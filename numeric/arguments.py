@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Symbol
 
-from gradproof.numeric.nodes import identifier
+from gradproof.numeric.lowering.nodes import identifier
+from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.system import Array
 
 
 class ArgumentError(GradproofError):
@@ -32,7 +32,7 @@ class Reading:
 def readings(arrays: Iterable[Array]) -> dict[Symbol, Reading]:
     """How each size is read off the arrays; sizes that stand alone on an axis come first.
 
-    >>> from gradproof.symbolic.expr import Size
+    >>> from gradproof.symbolic.equations.expr import Size
     >>> n, m = Size("n"), Size("m")
     >>> found = readings([Array("v", (n + m - 1,)), Array("A", (n,))])
     >>> found[n].array, found[m].array, found[m].rest

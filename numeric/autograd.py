@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import functional
 
-from gradproof.numeric.reference import evaluate
+from gradproof.numeric.reference.evaluator import evaluate
 
 if TYPE_CHECKING:
     from gradproof.numeric.crosscheck import Oracle, Sample

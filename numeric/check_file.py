@@ -29,16 +29,16 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.symbolic.calculus import bar
 from gradproof.symbolic.check import Verdict
-from gradproof.symbolic.checks import at_least_one, small_sizes
-from gradproof.symbolic.counterexample import Counterexample, number
 from gradproof.symbolic.derive import Derivation, derive_system
+from gradproof.symbolic.equations.calculus import bar
+from gradproof.symbolic.equations.evaluate import Point, Undefined
 from gradproof.symbolic.errors import ExpressionError, GradproofError
-from gradproof.symbolic.evaluate import Point, Undefined
-from gradproof.symbolic.language import build
-from gradproof.symbolic.sampling import Draw, Pair, Precise, drawn, given
-from gradproof.symbolic.syntax import Declaration, Program, parse
+from gradproof.symbolic.folding.checks import at_least_one, small_sizes
+from gradproof.symbolic.judging.counterexample import Counterexample, number
+from gradproof.symbolic.judging.sampling import Draw, Pair, Precise, drawn, given
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import Declaration, Program, parse
 
 TOLERANCE = 1e-9  # relative to the largest entry, in float64
 TOLERANCES = {4: 1e-4, 2: 1e-2}  # by bytes of a number, for code that works in float32 or float16

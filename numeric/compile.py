@@ -17,17 +17,17 @@ import sympy
 from sympy import Symbol
 
 from gradproof.numeric.arguments import Arguments, readings
-from gradproof.numeric.inplace_printer import InPlacePrinter
-from gradproof.numeric.lower import Lowering
-from gradproof.numeric.nodes import identifier
-from gradproof.numeric.numpy_printer import NumpyPrinter
-from gradproof.numeric.schedule import Entry, Schedule
-from gradproof.numeric.source import complete, documented, guarded, header, namespace, read_sizes
-from gradproof.numeric.stable import stabilise
-from gradproof.numeric.statements import lower_system
-from gradproof.symbolic.expr import Access, Size, names
-from gradproof.symbolic.syntax import Program
-from gradproof.symbolic.system import Array, Equation, System
+from gradproof.numeric.lowering.lower import Lowering
+from gradproof.numeric.lowering.nodes import identifier
+from gradproof.numeric.lowering.schedule import Entry, Schedule
+from gradproof.numeric.lowering.stable import stabilise
+from gradproof.numeric.lowering.statements import lower_system
+from gradproof.numeric.printers.inplace_printer import InPlacePrinter
+from gradproof.numeric.printers.numpy_printer import NumpyPrinter
+from gradproof.numeric.printers.source import complete, documented, guarded, header, namespace, read_sizes
+from gradproof.symbolic.equations.expr import Access, Size, names
+from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.language.syntax import Program
 
 
 class Derived(Protocol):
@@ -94,9 +94,9 @@ def compile_numpy(
 
     `comment` gives the line of comment above each equation; a derivation's own formulas are taken otherwise.
 
-    >>> from gradproof.symbolic.expr import Index, Size, sum_
-    >>> from gradproof.symbolic.system import Array
-    >>> from gradproof.symbolic.calculus import whole
+    >>> from gradproof.symbolic.equations.expr import Index, Size, sum_
+    >>> from gradproof.symbolic.equations.system import Array
+    >>> from gradproof.symbolic.equations.calculus import whole
     >>> i, n = Index("i"), Size("n")
     >>> total = whole(Array("L"), sum_(Access("x", i) ** 2, [(i, 0, n)]))
     >>> f = compile_numpy(System({"x": Array("x", (n,)), "L": Array("L")}, (total,), ("L",)))
@@ -118,7 +118,7 @@ def compile_torch(
 
     "auto" is the GPU where there is one. The function takes and returns tensors; autograd is not used.
     """
-    from gradproof.numeric.torch_printer import TorchArguments, TorchPrinter, chosen_device
+    from gradproof.numeric.printers.torch_printer import TorchArguments, TorchPrinter, chosen_device
 
     make = partial(TorchArguments.on, chosen_device(device))
     return compile_with(TorchPrinter, make, derived, outputs, name, comment)

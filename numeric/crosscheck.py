@@ -21,9 +21,9 @@ from sympy import Symbol
 
 from gradproof.numeric.compile import Compiled, Derivation, compile_numpy
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point, Undefined
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import HighPrecision, Point, Undefined
-from gradproof.symbolic.system import System
 
 TOLERANCES = {"mpmath": 1e-12, "torch": 1e-10, "differences": 1e-7}
 FLOOR = 1e-3  # a gradient whose entries are all smaller is measured against this instead of its largest entry

@@ -9,14 +9,14 @@ from itertools import count
 import numpy as np
 from sympy import Expr, Symbol, sympify
 
+from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.system import Array, System
 
 
 def random_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     """Small sizes, all different, so that an array of the wrong shape does not fit by accident.
 
-    >>> from gradproof.symbolic.expr import Size
+    >>> from gradproof.symbolic.equations.expr import Size
     >>> n, m = Size("n"), Size("m")
     >>> sizes = random_sizes(System({"v": Array("v", (n - m,))}, (), ()))
     >>> sizes[n] > sizes[m] >= 2
@@ -43,7 +43,7 @@ def random_inputs(
 ) -> dict[str, np.ndarray]:
     """An array for every input; `positive` keeps real numbers between 0.2 and 1.5, inside the domain of logarithms.
 
-    >>> from gradproof.symbolic.expr import Size
+    >>> from gradproof.symbolic.equations.expr import Size
     >>> n = Size("n")
     >>> p = random_inputs(System({"p": Array("p", (n,), properties=frozenset(["simplex"]))}, (), ()), {n: 4})["p"]
     >>> bool(abs(p.sum() - 1) < 1e-12)

@@ -18,21 +18,21 @@ from typing import Any
 
 from sympy import Expr
 
-from gradproof.symbolic import text
-from gradproof.symbolic.checks import StepError, small_sizes
-from gradproof.symbolic.claims import EXPECTED, Question, pose
-from gradproof.symbolic.counterexample import Counterexample, smallest
-from gradproof.symbolic.evaluate import PRIME
-from gradproof.symbolic.expr import Access, sum_
-from gradproof.symbolic.facts import declared
-from gradproof.symbolic.fold import facts
-from gradproof.symbolic.hints import factor, under_assumption
-from gradproof.symbolic.normal_form import vanishes
-from gradproof.symbolic.polynomials import NoNormalForm
-from gradproof.symbolic.sampling import Draw, compared, drawn, equal_modulo_prime, sides
-from gradproof.symbolic.syntax import Declaration, Program
-from gradproof.symbolic.system import out_letters
-from gradproof.symbolic.values import same
+from gradproof.symbolic.equations.evaluate import PRIME
+from gradproof.symbolic.equations.expr import Access, sum_
+from gradproof.symbolic.equations.system import out_letters
+from gradproof.symbolic.folding.checks import StepError, small_sizes
+from gradproof.symbolic.folding.facts import declared
+from gradproof.symbolic.folding.fold import facts
+from gradproof.symbolic.judging.claims import EXPECTED, Question, pose
+from gradproof.symbolic.judging.counterexample import Counterexample, smallest
+from gradproof.symbolic.judging.hints import factor, under_assumption
+from gradproof.symbolic.judging.normal_form import vanishes
+from gradproof.symbolic.judging.polynomials import NoNormalForm
+from gradproof.symbolic.judging.sampling import Draw, compared, drawn, equal_modulo_prime, sides
+from gradproof.symbolic.language.syntax import Declaration, Program
+from gradproof.symbolic.language.values import same
+from gradproof.symbolic.printing import text
 
 EXIT = {"proved": 0, "agrees": 0, "refuted": 1, "undecided": 3}
 FEW = ("small", "positive", "wide")  # the points at which a variant of a claim is tried

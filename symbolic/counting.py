@@ -1,6 +1,6 @@
 """Counting parameters, operations, memory traffic and what a backward pass keeps, from equations and their ranges.
 
->>> from gradproof.symbolic.language import build
+>>> from gradproof.symbolic.language.reader import build
 >>> shapes = {"Q": "n,d_k", "K": "n,d_k", "V": "n,d_v"}
 >>> found = cost(build("softmax(Q @ K.T / sqrt(d_k)) @ V", shapes))
 >>> print(found.text)
@@ -21,14 +21,14 @@ from dataclasses import dataclass, field
 
 from sympy import Add, Expr, Integer, Mul, S, Symbol, summation
 
-from gradproof.symbolic import text as printing
-from gradproof.symbolic.calculus import adjoint
+from gradproof.symbolic.equations.calculus import adjoint
+from gradproof.symbolic.equations.expr import Size, names
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import ExpressionError
-from gradproof.symbolic.expr import Size, names
-from gradproof.symbolic.fold import fold
-from gradproof.symbolic.operations import Counter, Operations, entries, read_entries
-from gradproof.symbolic.syntax import parse
-from gradproof.symbolic.system import System
+from gradproof.symbolic.folding.fold import fold
+from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.printing import text as printing
+from gradproof.symbolic.statistics.operations import Counter, Operations, entries, read_entries
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -115,7 +115,7 @@ def cost(
     `at` gives sizes at which the orders of a contraction of three or more arrays are compared; without it they count as
     equal.
 
-    >>> from gradproof.symbolic.language import build
+    >>> from gradproof.symbolic.language.reader import build
     >>> print(cost(build("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"})))
     L      2·d·k·n + 3·k·n
     total  2·d·k·n + 3·k·n
@@ -141,7 +141,7 @@ def cost(
 def backward_reads(system: System, wrt: Iterable[str] | None = None) -> frozenset[str]:
     """The forward arrays that the simplified adjoint equations read.
 
-    >>> from gradproof.symbolic.language import build
+    >>> from gradproof.symbolic.language.reader import build
     >>> sorted(backward_reads(build("H = tanh(X @ W); H @ V", {"X": "n,d", "W": "d,k", "V": "k,m"})))
     ['H', 'V', 'W', 'X']
     """
@@ -165,7 +165,7 @@ def backward_reads(system: System, wrt: Iterable[str] | None = None) -> frozense
 def parameters(system: System, wanted: Iterable[str], at: Mapping[str, int | str | Expr] | None = None) -> Expr:
     """The number of entries of the named inputs together.
 
-    >>> from gradproof.symbolic.language import build
+    >>> from gradproof.symbolic.language.reader import build
     >>> shapes = {"X": "n,d", "W": "h,d,k", "O": "h,k,d"}
     >>> system = build("Z[h_,i,c] = sum[a](X[i,a]*W[h_,a,c]); sum[h_,c](Z[h_,i,c]*O[h_,c,j])", shapes)
     >>> parameters(system, ["W", "O"]), parameters(system, ["W", "O"], at={"k": "d/h"})

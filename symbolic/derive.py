@@ -13,14 +13,15 @@ from functools import cached_property, partial
 
 from sympy import Expr
 
-from gradproof.symbolic import latex, text
-from gradproof.symbolic.calculus import adjoint, bar
-from gradproof.symbolic.checks import AdjointCheck, same_values, tangents_hold
+from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.evaluate import Point, Value
+from gradproof.symbolic.equations.expr import Access, Compare, Implicit, names, sum_
+from gradproof.symbolic.equations.properties import convention
+from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
-from gradproof.symbolic.evaluate import Point, Value
-from gradproof.symbolic.expr import Access, Compare, Implicit, names, sum_
-from gradproof.symbolic.facts import Facts, Key
-from gradproof.symbolic.fold import (
+from gradproof.symbolic.folding.checks import AdjointCheck, same_values, tangents_hold
+from gradproof.symbolic.folding.facts import Facts, Key
+from gradproof.symbolic.folding.fold import (
     facts,
     inline,
     normalise,
@@ -29,12 +30,11 @@ from gradproof.symbolic.fold import (
     put_in,
     rewrite,
 )
-from gradproof.symbolic.language import build
-from gradproof.symbolic.properties import convention
-from gradproof.symbolic.rules import reason
-from gradproof.symbolic.symmetry import inferred
-from gradproof.symbolic.syntax import Declaration, Program, parse
-from gradproof.symbolic.system import Equation, System, out_letters
+from gradproof.symbolic.folding.rules import reason
+from gradproof.symbolic.folding.symmetry import inferred
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import Declaration, Program, parse
+from gradproof.symbolic.printing import latex, text
 
 
 @dataclass(frozen=True)

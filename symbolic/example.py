@@ -10,12 +10,12 @@ from typing import Any
 import mpmath
 from sympy import Symbol
 
-from gradproof.symbolic.checks import small_sizes
 from gradproof.symbolic.derive import Derivation
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point, Undefined
+from gradproof.symbolic.equations.expr import names
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import HighPrecision, Point, Undefined
-from gradproof.symbolic.expr import names
-from gradproof.symbolic.system import System
+from gradproof.symbolic.folding.checks import small_sizes
 
 Nested = Any  # a number or nested lists of numbers
 

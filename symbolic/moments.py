@@ -17,21 +17,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sympy import Add, Expr, Function, Mul, Pow, Symbol
 
-from gradproof.symbolic import text
-from gradproof.symbolic.closed import geometric, shortest, unrolled
-from gradproof.symbolic.distributions import Law, described
-from gradproof.symbolic.enumeration import WHOLE, World, same_average
+from gradproof.symbolic.equations.expr import Access, Axis, Compare, Index, letters, names
+from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, RuleError
-from gradproof.symbolic.expectation import Integral, Unsupported, expanded, halved
-from gradproof.symbolic.expr import Access, Axis, Compare, Index, letters, names
-from gradproof.symbolic.facts import Facts
-from gradproof.symbolic.fold import facts, normalise, plain, put_in
-from gradproof.symbolic.language import build
-from gradproof.symbolic.letters import Letters
-from gradproof.symbolic.moment_steps import MomentResult, MomentStep, Writer
-from gradproof.symbolic.rules import reason
-from gradproof.symbolic.syntax import Declaration, Program
-from gradproof.symbolic.system import Equation, System, out_letters
+from gradproof.symbolic.folding.facts import Facts
+from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.folding.rules import reason
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import Declaration, Program
+from gradproof.symbolic.printing import text
+from gradproof.symbolic.printing.letters import Letters
+from gradproof.symbolic.statistics.closed import geometric, shortest, unrolled
+from gradproof.symbolic.statistics.distributions import Law, described
+from gradproof.symbolic.statistics.enumeration import WHOLE, World, same_average
+from gradproof.symbolic.statistics.expectation import Integral, Unsupported, expanded, halved
+from gradproof.symbolic.statistics.moment_steps import MomentResult, MomentStep, Writer
 
 Shapes = Mapping[str, object] | Sequence[Declaration]
 

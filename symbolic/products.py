@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from sympy import Expr, Mul
 
-from gradproof.symbolic.calculus import dot, tangent, whole
-from gradproof.symbolic.checks import same_values
 from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variables, derive_system
+from gradproof.symbolic.equations.calculus import dot, tangent, whole
+from gradproof.symbolic.equations.expr import Access, delta, map_accesses, names, sum_
+from gradproof.symbolic.equations.implicit import complete
+from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, delta, map_accesses, names, sum_
-from gradproof.symbolic.fold import facts, normalise, plain, put_in, size
-from gradproof.symbolic.implicit import complete
-from gradproof.symbolic.symmetry import restored, withheld
-from gradproof.symbolic.syntax import Program
-from gradproof.symbolic.system import Array, Equation, System, out_letters
+from gradproof.symbolic.folding.checks import same_values
+from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in, size
+from gradproof.symbolic.folding.symmetry import restored, withheld
+from gradproof.symbolic.language.syntax import Program
 
 SHORT = 8  # parts of an expression that is put in where it is read
 

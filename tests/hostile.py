@@ -161,7 +161,7 @@ def attempt(text: str, declared: list[str]) -> str:
     """What went wrong with an input: "" if nothing."""
     from gradproof.symbolic.derive import derive
     from gradproof.symbolic.errors import GradproofError
-    from gradproof.symbolic.language import declare
+    from gradproof.symbolic.language.reader import declare
 
     def stop(*_: object) -> None:
         raise OutOfTime

@@ -8,7 +8,7 @@ import pytest
 from gradproof.models import equations, recurrent_equations
 from gradproof.models.block import Block, Equations, _Key, derived, differentiated
 from gradproof.models.transformer import Transformer, TransformerConfig
-from gradproof.symbolic.calculus import bar
+from gradproof.symbolic.equations.calculus import bar
 
 STATED = {
     "layernorm": equations.norm("layernorm"),

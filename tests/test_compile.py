@@ -7,10 +7,10 @@ import pytest
 
 from gradproof.numeric import compile_numpy, compile_torch
 from gradproof.numeric.arguments import ArgumentError
-from gradproof.symbolic.calculus import whole
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.expr import Access, Index, Size, sum_
-from gradproof.symbolic.system import Array, System
+from gradproof.symbolic.equations.calculus import whole
+from gradproof.symbolic.equations.expr import Access, Index, Size, sum_
+from gradproof.symbolic.equations.system import Array, System
 
 INF = float("inf")
 LEAST_SQUARES = ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"})

@@ -11,9 +11,9 @@ from typing import ClassVar
 import pytest
 
 from gradproof.symbolic.counting import cost, leading, parameters, shapes, size_text, size_value, summed
+from gradproof.symbolic.equations.expr import Size
 from gradproof.symbolic.errors import ExpressionError
-from gradproof.symbolic.expr import Size
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
 
 ATTENTION = ("softmax(Q @ K.T / sqrt(d_k)) @ V", {"Q": "n,d_k", "K": "n,d_k", "V": "n,d_v"})
 BLOCK = (

@@ -11,9 +11,9 @@ from gradproof.numeric.crosscheck import relative_error
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian, hvp, jacobian, jvp
-from gradproof.symbolic.syntax import parse
 
 RIGHT = [
     ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"}, None),

@@ -3,9 +3,9 @@
 import pytest
 
 from gradproof.symbolic.derive import derive, derive_system
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian, hvp, jacobian, jvp
-from gradproof.symbolic.syntax import parse
 
 LEAST_SQUARES = {"X": "n,d", "W": "d,k", "Y": "n,k"}
 ATTENTION = "sum(softmax(Q @ K.T / sqrt(d), axis=1) @ V * G)"

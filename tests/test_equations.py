@@ -2,13 +2,24 @@
 
 import pytest
 
-from gradproof.symbolic.calculus import adjoint, partials
-from gradproof.symbolic.checks import AdjointCheck, StepError, same_values
+from gradproof.symbolic.equations.calculus import adjoint, partials
+from gradproof.symbolic.equations.evaluate import Circular, HighPrecision, Modular, NotAlgebraic, Point
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Index,
+    Reduce,
+    Size,
+    compare,
+    delta,
+    letters,
+    nonnegative,
+    open_,
+    sum_,
+)
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import Circular, HighPrecision, Modular, NotAlgebraic, Point
-from gradproof.symbolic.expr import Access, Index, Reduce, Size, compare, delta, letters, nonnegative, open_, sum_
-from gradproof.symbolic.fold import facts, normalise
-from gradproof.symbolic.language import build
+from gradproof.symbolic.folding.checks import AdjointCheck, StepError, same_values
+from gradproof.symbolic.folding.fold import facts, normalise
+from gradproof.symbolic.language.reader import build
 
 i, j, k = Index("i"), Index("j"), Index("k")
 n, m, d = Size("n"), Size("m"), Size("d")

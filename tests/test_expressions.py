@@ -7,11 +7,11 @@ from expressions import FIRST, SECOND
 
 from gradproof.numeric.compile import compile_numpy
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
-from gradproof.numeric.reference import evaluate
+from gradproof.numeric.reference.evaluator import evaluate
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian
-from gradproof.symbolic.syntax import parse
 
 
 def tensors_of(arrays, variables):

@@ -40,7 +40,7 @@ def test_ten_thousand_hostile_inputs(seed: int) -> None:
 def test_the_inputs_are_hostile_and_not_all_wrong() -> None:
     """Some of the mutated texts still read, so that the whole way is tried."""
     from gradproof.symbolic.errors import GradproofError
-    from gradproof.symbolic.language import build, declare
+    from gradproof.symbolic.language.reader import build, declare
 
     rng, good = random.Random(1), 0
     for _ in range(100):

@@ -10,9 +10,9 @@ from gradproof.models.equations import attention, embedding, feed_forward, loss,
 from gradproof.models.recurrent_equations import attention as readout
 from gradproof.models.recurrent_equations import layer
 from gradproof.numeric.compile import compile_numpy
-from gradproof.numeric.inplace_printer import ADD_ROWS
-from gradproof.symbolic.calculus import bar
-from gradproof.symbolic.language import build
+from gradproof.numeric.printers.inplace_printer import ADD_ROWS
+from gradproof.symbolic.equations.calculus import bar
+from gradproof.symbolic.language.reader import build
 
 BLOCKS = {
     "attention": attention(False, True, False, False),

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.equations.evaluate import HighPrecision, Modular, Point
+from gradproof.symbolic.equations.expr import Index, Size, nonnegative
 from gradproof.symbolic.errors import ExpressionError, ShapeError
-from gradproof.symbolic.evaluate import HighPrecision, Modular, Point
-from gradproof.symbolic.expr import Index, Size, nonnegative
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian, jacobian
-from gradproof.symbolic.syntax import parse
 
 torch = pytest.importorskip("torch")
 

@@ -10,7 +10,7 @@ import pytest
 from gradproof.numeric import compile_numpy, compile_torch
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.evaluate import HighPrecision, Point
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 
 ATTENTION = "softmax(Q @ K.T / sqrt(d)) @ V"
 HEADS = "S[b,h,i,j] = sum[k](Q[b,h,i,k] * K[b,h,j,k]) / sqrt(d); softmax(S) @ V"

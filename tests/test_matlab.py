@@ -9,9 +9,9 @@ import pytest
 
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.errors import ExpressionError, GradproofError, ShapeError, UnknownNameError
-from gradproof.symbolic.language import build
-from gradproof.symbolic.matlab import parse_matlab
-from gradproof.symbolic.whitelist import place
+from gradproof.symbolic.language.matlab import parse_matlab
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.whitelist import place
 
 SHAPES = {"A": "n,n", "B": "n,n", "X": "m,n", "x": "n", "y": "n", "u": "m", "a": "", "b": "", "R": "n,1", "Q": "n,m,k"}
 

@@ -11,11 +11,11 @@ from sympy import Integer, tanh
 from tree_values import assert_equal
 
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.expr import Access, Index, Size, delta, sum_
-from gradproof.symbolic.language import build
-from gradproof.symbolic.matrix import to_matrix
-from gradproof.symbolic.system import Array, Equation, System, out_letters
-from gradproof.symbolic.text import equation_text
+from gradproof.symbolic.equations.expr import Access, Index, Size, delta, sum_
+from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.printing.matrix import to_matrix
+from gradproof.symbolic.printing.text import equation_text
 
 SHAPES = {
     **dict.fromkeys("ABC", "n,n"),

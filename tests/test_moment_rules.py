@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from sympy import Symbol, expand
 
-from gradproof.symbolic import closed, distributions, expectation, moments
-from gradproof.symbolic.checks import StepError
+from gradproof.symbolic import moments
+from gradproof.symbolic.equations.expr import Access
 from gradproof.symbolic.errors import ExpressionError, GradproofError, RuleError, ShapeError
-from gradproof.symbolic.expr import Access
-from gradproof.symbolic.language import build
+from gradproof.symbolic.folding.checks import StepError
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.statistics import closed, distributions, expectation
 
 UNIT = {"q": "d:iid=0,1", "k": "d:iid=0,1"}
 # kind, expression, declarations

@@ -18,10 +18,10 @@ import pytest
 from sympy import Rational, Symbol, expand
 
 from gradproof.symbolic import moments
-from gradproof.symbolic.enumeration import Exact
-from gradproof.symbolic.evaluate import HighPrecision, Point
-from gradproof.symbolic.language import build
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point
+from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.moments import MomentResult
+from gradproof.symbolic.statistics.enumeration import Exact
 
 SAMPLES, BATCHES, ERRORS = 400_000, 200, 4.0  # standard errors: a true formula fails once in 16 000 runs
 

@@ -10,11 +10,22 @@ from sympy import Add, Expr, Mul, preorder_traversal
 from gradproof.numeric.compile import with_forward
 from gradproof.symbolic.catalogue import Entry, entries
 from gradproof.symbolic.catalogue.derivation import derive_entry
-from gradproof.symbolic.checks import AdjointCheck, StepError, tangents_hold
 from gradproof.symbolic.derive import Derivation
-from gradproof.symbolic.expr import Access, Compare, Reduce, accesses, compare, delta, letters, names, open_, sum_
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Compare,
+    Reduce,
+    accesses,
+    compare,
+    delta,
+    letters,
+    names,
+    open_,
+    sum_,
+)
+from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.folding.checks import AdjointCheck, StepError, tangents_hold
 from gradproof.symbolic.products import grad
-from gradproof.symbolic.system import Array, Equation, System
 
 SEEDS = range(80)  # a branch that is not taken, a token that does not repeat: another point shows it
 LARGE = {"block.pre_ln", "block.post_ln", "seq2seq.loss"}  # in the fast run every equation of these is corrupted once

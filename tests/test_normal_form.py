@@ -8,14 +8,14 @@ from types import FrameType
 
 import pytest
 
-from gradproof.symbolic.calculus import adjoint, whole
+from gradproof.symbolic.equations.calculus import adjoint, whole
+from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.system import Array, System, out_letters
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access
-from gradproof.symbolic.language import build
-from gradproof.symbolic.normal_form import Normal, vanishes
-from gradproof.symbolic.polynomials import NoNormalForm, expr_of
-from gradproof.symbolic.sampling import Pair, compared
-from gradproof.symbolic.system import Array, System, out_letters
+from gradproof.symbolic.judging.normal_form import Normal, vanishes
+from gradproof.symbolic.judging.polynomials import NoNormalForm, expr_of
+from gradproof.symbolic.judging.sampling import Pair, compared
+from gradproof.symbolic.language.reader import build
 
 SHAPES = {
     "x": "n", "y": "n", "q": "n", "w": "m", "A": "n,n", "B": "n,m", "S": "n,m", "a": "", "b": "", "p": "",

@@ -7,11 +7,17 @@ import pytest
 from sympy import Integer, Rational, oo, sqrt
 from test_matrix import FORMS, shapes_of
 
-from gradproof.symbolic.expr import Access, Index, Size, compare, delta, sum_
-from gradproof.symbolic.language import build
-from gradproof.symbolic.latex import LatexPrinter, equation_latex, expression_latex, markdown_safe, system_latex
-from gradproof.symbolic.system import Array, Equation, System
-from gradproof.symbolic.text import TextPrinter, equation_text, expression_text, plain_name, shape_text
+from gradproof.symbolic.equations.expr import Access, Index, Size, compare, delta, sum_
+from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.printing.latex import (
+    LatexPrinter,
+    equation_latex,
+    expression_latex,
+    markdown_safe,
+    system_latex,
+)
+from gradproof.symbolic.printing.text import TextPrinter, equation_text, expression_text, plain_name, shape_text
 
 NAMES = [
     ("X", "X", "X"),

@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gradproof.symbolic.calculus import adjoint
-from gradproof.symbolic.checks import AdjointCheck, StepError, same_values
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.equations.calculus import adjoint
+from gradproof.symbolic.equations.evaluate import PRIME, Modular, Point
+from gradproof.symbolic.equations.properties import convention
+from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import PRIME, Modular, Point
-from gradproof.symbolic.fold import facts, normalised
-from gradproof.symbolic.language import build
+from gradproof.symbolic.folding.checks import AdjointCheck, StepError, same_values
+from gradproof.symbolic.folding.fold import facts, normalised
+from gradproof.symbolic.folding.symmetry import restored, withheld
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian
-from gradproof.symbolic.properties import convention
-from gradproof.symbolic.symmetry import restored, withheld
-from gradproof.symbolic.syntax import parse
-from gradproof.symbolic.system import Array
 
 torch = pytest.importorskip("torch")
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gradproof.numeric.compile import compile_numpy
-from gradproof.numeric.reference import evaluate
+from gradproof.numeric.reference.evaluator import evaluate
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hvp, jvp
-from gradproof.symbolic.syntax import parse
 
 SIZES = {"n": 2, "d": 3, "k": 4}
 VARIABLES = {

@@ -9,9 +9,9 @@ from scipy import special
 
 torch = pytest.importorskip("torch")
 
-from gradproof.numeric.reference import evaluate, function_names  # noqa: E402
+from gradproof.numeric.reference.evaluator import evaluate, function_names  # noqa: E402
 from gradproof.symbolic.errors import ExpressionError, RuleError, ShapeError, UnknownNameError  # noqa: E402
-from gradproof.symbolic.syntax import parse  # noqa: E402
+from gradproof.symbolic.language.syntax import parse  # noqa: E402
 
 SIZES = {"n": 4, "d": 3, "k": 2, "m": 3, "T": 5, "V": 6}
 _random = np.random.default_rng(0)

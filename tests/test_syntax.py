@@ -9,7 +9,7 @@ import time
 import pytest
 
 from gradproof.symbolic.errors import ExpressionError, ShapeError
-from gradproof.symbolic.syntax import (
+from gradproof.symbolic.language.syntax import (
     Program,
     eval_integer,
     parse,

@@ -7,10 +7,10 @@ import pytest
 
 from gradproof.symbolic.derive import Derivation, derive
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.language import build
-from gradproof.symbolic.matlab import parse_matlab
+from gradproof.symbolic.language.matlab import parse_matlab
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import Program, parse
 from gradproof.symbolic.products import hessian, jacobian
-from gradproof.symbolic.syntax import Program, parse
 
 A = {"A": "n,n"}
 AX = {"A": "n,n", "x": "n"}

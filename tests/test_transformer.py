@@ -17,7 +17,7 @@ from gradproof.models.text_batches import TextBatch
 from gradproof.models.transformer import Transformer, TransformerConfig, allowed
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.attention import MASKED_BLOCK, MASKED_WEIGHTS
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
 
 MODELS: list[dict[str, Any]] = [
     {"kind": "decoder"},

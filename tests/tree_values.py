@@ -12,12 +12,12 @@ import mpmath
 import numpy as np
 from sympy import Expr
 
-from gradproof.symbolic import nodes
-from gradproof.symbolic.evaluate import HighPrecision, Point, Undefined
-from gradproof.symbolic.expr import Index
-from gradproof.symbolic.forms import readable, sides
-from gradproof.symbolic.letters import Letters
-from gradproof.symbolic.system import Equation, System
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point, Undefined
+from gradproof.symbolic.equations.expr import Index
+from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.printing import nodes
+from gradproof.symbolic.printing.forms import readable, sides
+from gradproof.symbolic.printing.letters import Letters
 
 ZERO = float("0.0")  # of any shape
 RELATIONS = {"<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}

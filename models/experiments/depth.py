@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradproof.models.experiments import Experiment, concluded
-from gradproof.numeric.evidence_transformer import DEPTHS, gradient_norms, pre_vs_post
+from gradproof.numeric.evidence.transformer import DEPTHS, gradient_norms, pre_vs_post
 
 
 def run() -> Experiment:

@@ -39,7 +39,7 @@ add(
             ),
             Moment("variance", SCORE, {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "d_k", "mean 0, variance 1"),
         ),
-        evidence="gradproof.numeric.evidence_attention:dot_product_variance",
+        evidence="gradproof.numeric.evidence.attention:dot_product_variance",
         assumptions=("the components of q are i.i.d., those of k too", "q and k are independent", "mean 0, variance 1"),
         note="With other means and variances it is d_k(σ_q²σ_k² + σ_q²μ_k² + σ_k²μ_q²).",
         note_zh="一般情形为 d_k(σ_q²σ_k² + σ_q²μ_k² + σ_k²μ_q²)。",
@@ -60,7 +60,7 @@ add(
                 "variance", f"{SCORE}/sqrt(d_k)", {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "1", "mean 0, variance 1"
             ),
         ),
-        evidence="gradproof.numeric.evidence_attention:scaled_variance",
+        evidence="gradproof.numeric.evidence.attention:scaled_variance",
         assumptions=("the components of q and k are independent, with mean 0 and variance 1",),
     )
 )
@@ -326,7 +326,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.numeric.evidence_attention:causal_mask",
+        evidence="gradproof.numeric.evidence.attention:causal_mask",
         right=r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}} \text{ if } j \le i, \text{ else } 0",
         note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The"
         " mask"
@@ -359,7 +359,7 @@ add(
                 "the scores are permuted in rows and columns",
             ),
         ),
-        evidence="gradproof.numeric.evidence_attention:permutation",
+        evidence="gradproof.numeric.evidence.attention:permutation",
         assumptions=("no positional encoding", "no mask"),
         note="A causal mask breaks it: exchanging two tokens changes what the others may see.",
         note_zh="因果掩码破坏等变性：交换两个词元会改变其他位置可见的内容。",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradproof.symbolic.calculus import bar, dot
 from gradproof.symbolic.catalogue.entry import Entry
 from gradproof.symbolic.derive import Derivation, Gradient, derive_system
+from gradproof.symbolic.equations.calculus import bar, dot
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian, jacobian, jvp, propagation
-from gradproof.symbolic.syntax import parse
 
 
 def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> Derivation:

@@ -16,12 +16,12 @@ from sympy import Integer, Symbol
 
 from gradproof.symbolic.catalogue.entry import Entry
 from gradproof.symbolic.derive import derive_system
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.evaluate import HighPrecision, Point
 from gradproof.symbolic.example import nested
-from gradproof.symbolic.language import build
-from gradproof.symbolic.syntax import parse
-from gradproof.symbolic.system import System
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 
 Nested = Any  # a number or nested lists of numbers
 

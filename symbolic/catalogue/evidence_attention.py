@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradproof.symbolic import text
 from gradproof.symbolic.catalogue.attention import ATTENTION_SHAPES, OUTPUT, WEIGHTS
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, holds, same
 from gradproof.symbolic.catalogue.seq2seq import ADDITIVE, ADDITIVE_SHAPES, DOT, SCALED, SCORE_SHAPES
 from gradproof.symbolic.counting import parameters
-from gradproof.symbolic.language import build
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.printing import text
 
 
 def score_variants() -> list[Evidence]:

@@ -9,8 +9,8 @@ from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, same
 from gradproof.symbolic.catalogue.multihead import MHA, MHA_PARAMETERS, MHA_SHAPES
 from gradproof.symbolic.counting import Cost, cost, parameters, size_text, size_value, with_sizes
-from gradproof.symbolic.language import build
-from gradproof.symbolic.system import System
+from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.language.reader import build
 
 HEADS = {"d_k": "d/h", "d_v": "d/h", "m": "n"}
 

@@ -10,8 +10,8 @@ import mpmath
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, at, at_most, holds, same
-from gradproof.symbolic.checks import small_sizes
-from gradproof.symbolic.evaluate import HighPrecision, Point
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point
+from gradproof.symbolic.folding.checks import small_sizes
 
 Matrix = Any  # an mpmath matrix
 

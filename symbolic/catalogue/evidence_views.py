@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, holds, same
-from gradproof.symbolic.evaluate import Undefined
+from gradproof.symbolic.equations.evaluate import Undefined
 
 Vector = list[float]
 

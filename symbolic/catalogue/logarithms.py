@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from sympy import Add, Expr, Mul, Number, Pow, exp, log
 
-from gradproof.symbolic.expr import Access, Reduce, Size, open_, rebuild, reduce_
-from gradproof.symbolic.system import Array, Equation
+from gradproof.symbolic.equations.expr import Access, Reduce, Size, open_, rebuild, reduce_
+from gradproof.symbolic.equations.system import Array, Equation
 
 
 def split(equations: Sequence[Equation], arrays: Mapping[str, Array]) -> list[Equation]:
     """The equations with every logarithm of a product of positive factors written as a sum.
 
-    >>> from gradproof.symbolic.language import build
+    >>> from gradproof.symbolic.language.reader import build
     >>> system = build("log(p/q)", {"p": "n:simplex", "q": "n:simplex"})
     >>> print(split(system.equations, system.arrays)[0].body)
     log(p[o0]) - log(q[o0])

@@ -53,7 +53,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.numeric.evidence_transformer:sigma_plus_eps",
+        evidence="gradproof.numeric.evidence.transformer:sigma_plus_eps",
         right=r"\operatorname{LN}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta",
         note="Not the same function as layernorm.forward, which torch uses. Where all entries are equal (v = 0) the"
         " derivative is (u − mean u)/ε; automatic differentiation of √v gives NaN there.",

@@ -82,7 +82,7 @@ add(
             )
             for f in ("sin", "cos")
         ),
-        evidence="gradproof.numeric.evidence_transformer:sinusoid",
+        evidence="gradproof.numeric.evidence.transformer:sinusoid",
         assumptions=("d is even; an odd d is an error",),
     )
 )

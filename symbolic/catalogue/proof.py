@@ -10,15 +10,15 @@ from sympy import Add, Expr, cos, exp, oo, sin, sympify
 from gradproof.symbolic import moments
 from gradproof.symbolic.catalogue.entry import Identity, Moment
 from gradproof.symbolic.catalogue.logarithms import split
-from gradproof.symbolic.checks import StepError, same_values
+from gradproof.symbolic.equations.expr import Access, accesses, rebuild
+from gradproof.symbolic.equations.functions import where
+from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.expr import Access, accesses, rebuild
-from gradproof.symbolic.fold import facts, put_in
-from gradproof.symbolic.functions import where
-from gradproof.symbolic.language import build
-from gradproof.symbolic.normal_form import vanishes
-from gradproof.symbolic.polynomials import NoNormalForm
-from gradproof.symbolic.system import Equation, System, out_letters
+from gradproof.symbolic.folding.checks import StepError, same_values
+from gradproof.symbolic.folding.fold import facts, put_in
+from gradproof.symbolic.judging.normal_form import vanishes
+from gradproof.symbolic.judging.polynomials import NoNormalForm
+from gradproof.symbolic.language.reader import build
 
 VALUE = "VALUE"
 MORE = 24  # further random points for what is not proved

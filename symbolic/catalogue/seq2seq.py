@@ -53,7 +53,7 @@ add(
                 "any product of conditionals sums to 1 over all sequences (three words)",
             ),
         ),
-        evidence="gradproof.numeric.evidence_seq2seq:total_probability",
+        evidence="gradproof.numeric.evidence.seq2seq:total_probability",
         assumptions=("every prefix has a positive probability",),
     )
 )

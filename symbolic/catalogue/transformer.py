@@ -253,7 +253,7 @@ add(
         "N",
         "experiment",
         r"\text{Pre-LN trains more stably}",
-        evidence="gradproof.numeric.evidence_transformer:pre_vs_post",
+        evidence="gradproof.numeric.evidence.transformer:pre_vs_post",
         assumptions=("at initialisation", "Xavier weights, Gaussian inputs, a random linear loss, 4 seeds"),
         note="Measured: the gradient norm of the last layer's W_2 by depth. That training is more stable is an"
         " empirical finding.",
@@ -307,7 +307,7 @@ add(
         "C15.9",
         "proved",
         r"\text{encoder-only, decoder-only, encoder--decoder}",
-        evidence="gradproof.numeric.evidence_transformer:architectures",
+        evidence="gradproof.numeric.evidence.transformer:architectures",
         note="The zero pattern of ∂output_i/∂input_j: full for an encoder, lower triangular for a decoder; in an"
         " encoder–decoder every target position sees all source positions and the target positions up to its own.",
         note_zh="∂output_i/∂input_j 的零模式：编码器为满，解码器为下三角；编码器–解码器中每个目标位置可见全部源位置"

@@ -1,0 +1,1 @@
+"""Numbers for catalogue entries, computed with the generated code."""

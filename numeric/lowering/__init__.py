@@ -1,0 +1,1 @@
+"""From index equations to array operations, and their order."""

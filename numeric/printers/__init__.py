@@ -1,0 +1,1 @@
+"""Array operations as NumPy or torch code."""

@@ -1,0 +1,324 @@
+"""The one differentiation rule.
+
+If an equation reads P at P[e(o, b)], then
+
+    P̄[p] += Σ over o, b of  Ȳ[o] · ∂f/∂(that access) · Π δ(p, e(o, b))
+
+∂f/∂(access) is SymPy's scalar derivative after every access has been replaced by a symbol of its own. The deltas are
+removed by solving the affine index maps; a map that cannot be solved (`E[w[t], k]`) keeps its delta: a scatter-add.
+Everything else in this file is bookkeeping around that rule: adjoint (reverse mode) and tangent (forward mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
+
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Axis,
+    Compare,
+    Implicit,
+    Index,
+    Reduce,
+    compare,
+    delta,
+    fresh,
+    letters,
+    names,
+    nonnegative,
+    open_,
+    reduce_,
+    sum_,
+)
+from gradproof.symbolic.equations.functions import where
+from gradproof.symbolic.equations.implicit import held, named
+from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
+from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.folding.radix import split_digits
+
+
+@dataclass(frozen=True)
+class Partial:
+    """One access that an expression reads, the derivative with respect to it, and the letters summed around it."""
+
+    access: Access
+    slope: Expr
+    axes: tuple[Axis, ...]
+
+
+def partials(expr: Expr, active: frozenset[str], scope: frozenset[Index]) -> list[Partial]:
+    """The derivative of an expression with respect to every access to an active array.
+
+    >>> x, i = Access("x", Index("i")), Index("i")
+    >>> [(p.access, p.slope) for p in partials(x**2, frozenset(["x"]), frozenset())]
+    [(x[i], 2*x[i])]
+    """
+    nodes = _outermost(expr)
+    symbols = {node: Symbol(f"_d{k}", real=True) for k, node in enumerate(nodes)}
+    back = {symbol: node for node, symbol in symbols.items()}
+    flat = expr.xreplace(symbols)
+    scope = scope | letters(expr)
+    found: list[Partial] = []
+    for node, symbol in symbols.items():
+        touched = node.name in active if isinstance(node, Access) else not active.isdisjoint(names(node))
+        slope = flat.diff(symbol).xreplace(back) if touched else S.Zero
+        if slope == 0:
+            continue
+        if isinstance(node, Access):
+            found.append(Partial(node, slope, ()))
+            continue
+        if isinstance(node, Implicit):
+            residual, weight, row = held(node, scope)
+            for inner in partials(residual, active, scope | {row[0]}):
+                found.append(Partial(inner.access, slope * weight * inner.slope, (row, *inner.axes)))
+            continue
+        body, axes = open_(node, scope)
+        inner_scope = scope.union(letter for letter, _, _ in axes)
+        weight = slope * _share(node, body, axes, inner_scope)
+        for inner in partials(body, active, inner_scope):
+            found.append(Partial(inner.access, weight * inner.slope, (*axes, *inner.axes)))
+    return found
+
+
+def _outermost(expr: Expr) -> list[Expr]:
+    """The accesses, reductions and implicit values of an expression that lie in no other one."""
+    found: dict[Expr, None] = {}
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (Access, Implicit, Reduce)):
+            found[node] = None
+        else:
+            stack.extend(reversed(node.args))
+    return list(found)
+
+
+def _share(node: Reduce, body: Expr, axes: Sequence[Axis], scope: frozenset[Index]) -> Expr:
+    """The derivative of a reduction with respect to one of its terms.
+
+    sum: 1. max: 1 for the largest term, shared among equals (torch's amax). prod: the product of all other terms.
+    """
+    if node.op == "sum":
+        return S.One
+    if node.op == "max":
+        largest = compare("==", body, node)
+        return largest / sum_(largest, axes)
+    others = fresh(scope, len(axes))
+    renamed = {letter: other for (letter, _, _), other in zip(axes, others, strict=True)}
+    itself = Mul(*(delta(letter, other) for letter, other in renamed.items()))
+    ranges = [(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in axes]
+    return reduce_("prod", where(itself, S.One, body.xreplace(renamed)), ranges)
+
+
+def bar(name: str) -> str:
+    """The name of an adjoint."""
+    return f"{name}_bar"
+
+
+def dot(name: str) -> str:
+    """The name of a tangent."""
+    return f"{name}_dot"
+
+
+def reuse(system: System, equation: Equation, slope: Expr) -> Expr:
+    """Write a derivative with the value already computed: tanh(z) becomes h, √(v+ε) becomes s.
+
+    For a power Y = base^q every power of the base is one of Y; for an inverse or determinant see `implicit.py`.
+    """
+    body, target = equation.body, equation.target
+    if isinstance(body, Implicit):
+        return named(system, slope, body.matrix)
+    if isinstance(body, (Access, Integer)) or not names(body):
+        return slope
+    slope = slope.xreplace({body: target})
+    if isinstance(body, Pow) and isinstance(body.exp, Rational):
+        powers = {
+            power: target ** (power.exp / body.exp)
+            for power in slope.atoms(Pow)
+            if power.base == body.base and (power.exp / body.exp).is_Integer
+        }
+        slope = slope.xreplace(powers)
+    return slope
+
+
+def solve_deltas(
+    factors: Sequence[Expr], axes: Sequence[Axis], outer: Sequence[Axis], prefer: Iterable[Index] = ()
+) -> tuple[list[Expr], list[Axis], bool]:
+    """Remove δ(left, right) factors of a sum over `axes` by solving for a summed letter.
+
+    Returns the remaining factors (with conditions that keep the solution inside its range), the remaining axes, and
+    whether anything was solved. `prefer` names the letters to solve for where there is a choice.
+    """
+    factors, axes, prefer, solved = list(factors), list(axes), frozenset(prefer), False
+    while True:
+        if len(axes) > 1:
+            known = [*outer, *axes]
+            factors = [piece for factor in factors for piece in split_digits(factor, known)]
+        choices = [
+            (len(options), position, options)
+            for position, factor in enumerate(factors)
+            if isinstance(factor, Compare) and factor.op == "==" and (options := _solvable(factor, axes))
+        ]
+        if not choices:
+            return factors, axes, solved
+        _, position, options = min(choices, key=lambda choice: choice[:2])
+        found = [(letter, solution, *_guarded(letter, solution, axes, outer)) for letter, solution in reversed(options)]
+        letter, solution, guards, axes = min(found, key=lambda f: (len(f[2]), f[0] not in prefer))
+        rest = factors[:position] + factors[position + 1 :]
+        mapping = {letter: solution}
+        factors = [piece for factor in rest for piece in Mul.make_args(factor.xreplace(mapping))] + guards
+        axes = [(other, lo.xreplace(mapping), hi.xreplace(mapping)) for other, lo, hi in axes]
+        solved = True
+
+
+def _guarded(
+    letter: Index, solution: Expr, axes: Sequence[Axis], outer: Sequence[Axis]
+) -> tuple[list[Expr], list[Axis]]:
+    """The conditions that keep a solution inside the letter's range, where that is not known; the other axes."""
+    _, lo, hi = next(axis for axis in axes if axis[0] == letter)
+    rest = [axis for axis in axes if axis[0] != letter]
+    known = [*outer, *rest]
+    guards = [] if nonnegative(solution - lo, known) else [compare("<=", lo, solution)]
+    guards += [] if nonnegative(hi - 1 - solution, known) else [compare("<", solution, hi)]
+    return guards, rest
+
+
+def _solvable(factor: Compare, axes: Sequence[Axis]) -> list[tuple[Index, Expr]]:
+    """The summed letters for which `left == right` can be solved in integers, with their solutions."""
+    left, right = factor.sides
+    difference = (left - right).expand()
+    inside_lookup = set().union(*(letters(access) for access in difference.atoms(Access)))
+    found = []
+    for letter, _, _ in axes:
+        if letter in letters(difference) and letter not in inside_lookup and not difference.has(Reduce):
+            slope = difference.coeff(letter)
+            rest = difference - slope * letter
+            if slope in (1, -1) and letter not in letters(rest):
+                found.append((letter, (-slope * rest).expand()))
+    return found
+
+
+def adjoint(system: System, wrt: Sequence[str], cotangent: str | None = None) -> System:
+    """The system with the equations of every adjoint that the inputs in `wrt` need.
+
+    The output must be a scalar, or `cotangent` names an array of its shape that is contracted with it. The adjoint of
+    array `X` is called `X_bar` and has the shape of `X` (denominator layout).
+    """
+    (output,) = system.outputs
+    active = _active(system, wrt, output)
+    contributions: dict[str, list[Expr]] = {name: [] for name in active}
+    if output in contributions:
+        contributions[output].append(_seed(system.arrays[output], cotangent))
+    for equation in system.equations:
+        if equation.name in active:
+            for name, term in _contributions(system, equation, active):
+                contributions[name].append(term)
+    arrays, equations = [], []
+    if cotangent == bar(output) and len(contributions.get(output, ())) > 1:
+        raise GradproofError(f"{output} is read again: call its cotangent G, since {cotangent} is its whole adjoint")
+    for name in _reverse_order(system, active):
+        array = system.arrays[name]
+        if bar(name) == cotangent:
+            continue  # it is given
+        arrays.append(Array(bar(name), array.shape, array.origin))
+        equations.append(whole(arrays[-1], Add(*contributions[name])))
+    given = [Array(cotangent, system.arrays[output].shape)] if cotangent and cotangent not in system.arrays else []
+    missing = [name for name in wrt if name not in active]
+    for name in missing:  # the output does not depend on it
+        arrays.append(Array(bar(name), system.arrays[name].shape, system.arrays[name].origin))
+        equations.append(whole(arrays[-1], S.Zero))
+    return system.extended([*given, *arrays], equations, [bar(name) for name in wrt])
+
+
+def whole(array: Array, body: Expr) -> Equation:
+    """The equation of a whole array, in canonical letters."""
+    outs = out_letters(array.rank)
+    return Equation(array.name, outs, array.axes(outs), body)
+
+
+def _seed(array: Array, cotangent: str | None) -> Expr:
+    if cotangent is not None:
+        return Access(cotangent, *out_letters(array.rank))
+    if array.rank:
+        raise GradproofError(f"{array.name} is not a scalar: its adjoint needs a cotangent")
+    return S.One
+
+
+def _active(system: System, wrt: Iterable[str], output: str) -> frozenset[str]:
+    """The arrays between the variables and the output."""
+    varied = set(wrt)
+    changed = True
+    while changed:
+        new = {e.name for e in system.equations if e.name not in varied and not varied.isdisjoint(names(e.body))}
+        varied |= new
+        changed = bool(new)
+    needed = set()
+    stack = [output]
+    while stack:
+        name = stack.pop()
+        if name in varied and name not in needed:
+            needed.add(name)
+            stack.extend(read for equation in system.defined.get(name, ()) for read in names(equation.body))
+    return frozenset(needed)
+
+
+def _reverse_order(system: System, active: frozenset[str]) -> list[str]:
+    order = [name for group in system.groups for name in group if name in active]
+    return order[::-1] + [name for name in system.arrays if name in active and name not in system.defined]
+
+
+def _contributions(system: System, equation: Equation, active: frozenset[str]) -> list[tuple[str, Expr]]:
+    """What one equation adds to the adjoint of each array that it reads."""
+    scope = frozenset(out_letters(4)) | letters(equation.body)
+    new = fresh(scope, len(equation.axes))
+    renamed = {letter: free for (letter, _, _), free in zip(equation.axes, new, strict=True)}
+    rows = [(renamed[letter], lo, hi) for letter, lo, hi in equation.axes]
+    cotangent = Access(bar(equation.name), *equation.place)
+    found = []
+    for partial in partials(equation.body, active, scope | frozenset(new)):
+        array = system.arrays[partial.access.name]
+        outs = out_letters(array.rank)
+        target = array.axes(outs)
+        slope = reuse(system, equation, partial.slope)
+        term = (cotangent * slope).xreplace(renamed)
+        deltas = [delta(out, index.xreplace(renamed)) for out, index in zip(outs, partial.access.indices, strict=True)]
+        axes = [*rows, *((letter, lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in partial.axes)]
+        factors, axes, _ = solve_deltas([*Mul.make_args(term), *deltas], axes, target, prefer=new)
+        found.append((array.name, sum_(Mul(*factors), axes)))
+    return found
+
+
+def tangent(system: System, wrt: Sequence[str]) -> System:
+    """The system with the equations of every tangent: `X_dot` is the change of `X` along given changes of `wrt`."""
+    (output,) = system.outputs
+    active = _active(system, wrt, output)
+    directions = [name for name in wrt if name in active]
+    arrays = [_renamed(system.arrays[name], dot(name)) for name in wrt]
+    equations = []
+    for equation in system.equations:
+        if equation.name not in active:
+            continue
+        if dot(equation.name) not in {array.name for array in arrays}:
+            arrays.append(_renamed(system.arrays[equation.name], dot(equation.name)))
+        scope = letters(equation.body).union(letter for letter, _, _ in equation.axes)
+        terms = [
+            sum_(reuse(system, equation, p.slope) * Access(dot(p.access.name), *p.access.indices), p.axes)
+            for p in partials(equation.body, active, scope)
+        ]
+        equations.append(Equation(dot(equation.name), equation.place, equation.axes, Add(*terms)))
+    if output not in active and output not in directions:
+        arrays.append(_renamed(system.arrays[output], dot(output)))
+        equations.append(whole(arrays[-1], S.Zero))
+    return system.extended(arrays, equations, [dot(output)])
+
+
+def _renamed(array: Array, name: str) -> Array:
+    return Array(name, array.shape, array.origin)
+
+
+def renamed_letters(equation: Equation, new: Mapping[Index, Expr]) -> Expr:
+    """The body of an equation with its letters replaced."""
+    return equation.body.xreplace(dict(new))

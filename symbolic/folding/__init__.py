@@ -1,0 +1,1 @@
+"""From derived equations to textbook form, every step checked."""

@@ -1,0 +1,441 @@
+"""Bring derived equations into the form that a textbook prints.
+
+Three moves, each a function from system to system:
+
+* `rewrite`   helper values are written in the kept names. P = E/Z gives E → P·Z, x̂ = c/s gives c → s·x̂.
+* `inline`    a derived array that is read once, or that belongs to a helper, is put where it is read.
+* `normalise` what does not depend on a summed letter leaves the sum; Σ1 becomes the size; facts that follow from the
+              definitions (Σ_j P_ij = 1, Σ_r x̂_r = 0) are used; common factors are pulled out. Nothing is multiplied
+              out unless that makes the result smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
+
+from gradproof.symbolic.equations.calculus import solve_deltas
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Axis,
+    Compare,
+    Implicit,
+    Index,
+    Reduce,
+    accesses,
+    count_accesses,
+    decided,
+    letters,
+    map_accesses,
+    names,
+    open_,
+    rebuild,
+    reduce_,
+    sum_,
+)
+from gradproof.symbolic.equations.functions import absolute, sigmoid
+from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
+from gradproof.symbolic.folding.signs import collected, multiplied_out, size
+from gradproof.symbolic.printing.terms import decimal
+
+NOTHING = Facts()
+
+
+# ---------------------------------------------------------------------------------------------------------- rewriting
+
+
+def rewrites(system: System, derived: Iterable[str] = ()) -> dict[str, tuple[tuple[Index, ...], Expr]]:
+    """How each helper array is written in the names that are kept, as (letters, expression).
+
+    A kept equation that is a monomial in a helper with the same letters is solved for the helper.
+    """
+    found: dict[str, tuple[tuple[Index, ...], Expr]] = {}
+    for equation in system.equations:
+        if equation.name in (*system.hidden, *derived) or len(system.defined[equation.name]) > 1:
+            continue
+        for factor in Mul.make_args(equation.body):
+            base, power = factor.as_base_exp()
+            if (
+                isinstance(base, Access)
+                and base.name in system.hidden
+                and base.name not in found
+                and power in (1, -1)
+                and all(isinstance(index, Index) for index in base.indices)
+                and set(base.indices) == set(equation.place)
+            ):
+                solved = (equation.target / Mul(*(f for f in Mul.make_args(equation.body) if f != factor))) ** power
+                found[base.name] = (base.indices, solved)
+    return found
+
+
+def rewrite(system: System, derived: Iterable[str]) -> System:
+    """Write the derived equations in kept names."""
+    derived = set(derived)
+    rules = rewrites(system, derived)
+
+    def replace(access: Access) -> Expr:
+        indices, solved = rules[access.name]
+        return solved.xreplace(dict(zip(indices, access.indices, strict=True)))
+
+    equations = [
+        e.with_body(map_accesses(e.body, replace, rules, (axis[0] for axis in e.axes))) if e.name in derived else e
+        for e in system.equations
+    ]
+    return system.with_equations(equations)
+
+
+# ----------------------------------------------------------------------------------------------------------- inlining
+
+
+def plain(system: System, name: str) -> Equation | None:
+    """The single equation that defines a whole array, if there is one and it is no recurrence."""
+    equations = system.defined.get(name, [])
+    if len(equations) != 1 or name in names(equations[0].body):
+        return None
+    (equation,) = equations
+    whole = equation.axes == system.arrays[name].axes(equation.place) if _all_letters(equation) else False
+    return equation if whole else None
+
+
+def _all_letters(equation: Equation) -> bool:
+    return all(isinstance(index, Index) for index in equation.place)
+
+
+def put_in(equation: Equation, definition: Equation) -> Equation:
+    """An equation with every access to a defined array replaced by its definition."""
+
+    def replace(access: Access) -> Expr:
+        return definition.body.xreplace(dict(zip(definition.place, access.indices, strict=True)))
+
+    return equation.with_body(
+        map_accesses(equation.body, replace, [definition.name], (axis[0] for axis in equation.axes))
+    )
+
+
+def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), always: Iterable[str] = ()) -> System:
+    """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
+    keep, always, order = {*keep, *system.outputs}, set(always), list(derived)
+    whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
+    for name in order:
+        definition = plain(system, name)
+        if definition is None or name in keep or name in whole:
+            continue
+        if system.recurrent(name) and name not in always:
+            continue  # a step of a recurrence stays visible, but for its helpers
+        uses = sum(count_accesses(equation.body, name) for equation in system.equations)
+        if name in always or uses <= 1 or trivial(definition.body) or single(definition):
+            equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
+            arrays = {other: array for other, array in system.arrays.items() if other != name}
+            system = System(arrays, equations, system.outputs, system.hidden)
+    return system
+
+
+def trivial(body: Expr) -> bool:
+    """Whether an expression is at most a multiple of one entry, so that naming it would only make the reader jump."""
+    factors = [factor for factor in Mul.make_args(body) if not isinstance(factor, Number)]
+    return len(factors) <= 1 and all(isinstance(factor, (Access, Compare)) for factor in factors)
+
+
+def single(definition: Equation) -> bool:
+    """Whether an array has one entry only, a e_y: sums over it have a single term."""
+    deltas = [f for f in Mul.make_args(definition.body) if isinstance(f, Compare) and f.op == "=="]
+    return len(definition.place) == 1 and any(definition.place[0] in condition.sides for condition in deltas)
+
+
+# -------------------------------------------------------------------------------------------------------- normalising
+
+
+def facts(system: System, derived: Iterable[str] = ()) -> Facts:
+    """What is known of the arrays: declared properties, inverses, and sums that are constants by definition.
+
+    Σ_j P_ij = 1 for a softmax and Σ_r x̂_r = 0 for a layer norm are found by summing the definition.
+    """
+    found, derived = declared(system), set(derived)
+    definitions = [e for e in system.equations if e.name not in derived and plain(system, e.name) is not None]
+    for equation in definitions:
+        if equation.name in system.hidden or isinstance(equation.body, Reduce) or not equation.axes:
+            continue
+        body = _spelled_out(system, equation, definitions)
+        if size(body) > 60 or not body.has(Reduce):
+            continue
+        for positions in _possible_totals(equation):
+            over = [equation.axes[position] for position in positions]
+            total = normalise(sum_(body, over), [axis for axis in equation.axes if axis not in over])
+            if not names(total):
+                key: Key = (equation.name, *positions)
+                found[key] = total.xreplace(dict(zip(equation.place, FIRST, strict=False)))
+    return found
+
+
+def _possible_totals(equation: Equation) -> list[tuple[int, ...]]:
+    """Axes over which an array may have a constant total: each alone, and all that a part lacks (Z_i in E_ij/Z_i)."""
+    found: list[tuple[int, ...]] = [(position,) for position in range(len(equation.axes))]
+    for part in (*Add.make_args(equation.body), *Mul.make_args(equation.body)):
+        missing = tuple(k for k, axis in enumerate(equation.axes) if axis[0] not in letters(part))
+        if len(missing) > 1 and missing not in found and names(part):
+            found.append(missing)
+    return found
+
+
+def _is_total(body: Expr) -> bool:
+    """A sum, or a multiple of one, such as a mean."""
+    factors = [factor for factor in Mul.make_args(body) if names(factor)]
+    return len(factors) == 1 and isinstance(factors[0], Reduce)
+
+
+def _spelled_out(system: System, equation: Equation, definitions: Sequence[Equation]) -> Expr:
+    """The body of an equation with helpers and totals put in, so that totals can cancel."""
+    for definition in reversed(definitions):
+        read = definition.name != equation.name and definition.name in names(equation.body)
+        if read and (definition.name in system.hidden or _is_total(definition.body)):
+            equation = put_in(equation, definition)
+    return equation.body
+
+
+def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> Expr:
+    """The normal form of an expression whose free letters run over `outer`.
+
+    >>> from gradproof.symbolic.equations.expr import Size
+    >>> i, n = Index("i"), Size("n")
+    >>> normalise(sum_(3 * Access("c") * Access("x", i) + Access("c"), [(i, 0, n)]), [])
+    c*sum[b1=0:n](3*x[b1] + 1)
+    """
+    facts = facts if isinstance(facts, Facts) else NOTHING
+    if isinstance(expr, Access):
+        return facts.entry(expr)
+    if not expr.args:
+        return expr
+    if isinstance(expr, Reduce):
+        body, axes = open_(expr, [axis[0] for axis in outer])
+        body = normalise(body, [*outer, *axes], facts)
+        return _sum(body, axes, outer, facts) if expr.op == "sum" else reduce_(expr.op, body, axes)
+    result = rebuild(expr, [normalise(arg, outer, facts) for arg in expr.args])
+    if isinstance(expr, Pow) and result.has(Abs):
+        result = result.replace(Abs, absolute)  # √x² with our own function, whose derivative is torch's
+    if isinstance(result, Compare):
+        result = decided(result, outer)
+        return facts.condition(result) if isinstance(result, Compare) else result
+    if isinstance(result, Add):
+        result = multiplied_out(collected(result))
+    if isinstance(result, Add):
+        return common_factor(result)
+    if isinstance(result, Mul):
+        content, factors = _content(result.args)
+        return _sigmoid(_deltas_first(Mul(content, *factors), outer))
+    return _sigmoid(result) if isinstance(result, Pow) else result
+
+
+def common_factor(expr: Add) -> Expr:
+    """Pull out the powers that all terms share (numbers stay: SymPy would multiply them back in).
+
+    A shifted access stays beside the condition that keeps its index inside the array.
+    """
+    guarded = expr.has(Compare)
+    tables = []
+    for term in expr.args:
+        powers: dict[Expr, Rational] = {}
+        for factor in Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if not isinstance(factor, Number) and isinstance(power, Rational) and not (guarded and _shifted(base)):
+                powers[base] = powers.get(base, Integer(0)) + power
+        tables.append(powers)
+    shared: dict[Expr, Rational] = {}
+    for base in tables[0]:
+        powers_here = [table.get(base, Integer(0)) for table in tables]
+        if all(p > 0 for p in powers_here) or all(p < 0 for p in powers_here):
+            shared[base] = min(powers_here, key=abs)
+    if not shared:
+        return _shared_denominator(expr, tables)
+    pulled = Mul(*(base**power for base, power in shared.items()))
+    return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _shared_denominator(expr: Add, tables: Sequence[Mapping[Expr, Rational]]) -> Expr:
+    """Group the terms over one denominator: y + a/s − b/s is y + (a − b)/s."""
+    counts: dict[Expr, int] = {}
+    for table in tables:
+        for base, power in table.items():
+            counts[base] = counts.get(base, 0) + int(bool(power < 0) and isinstance(base, Access))
+    below = max(counts, key=lambda base: counts[base], default=None)
+    if below is None or not 2 <= counts[below] < len(expr.args):
+        return expr
+    inside = [bool(table.get(below, Integer(0)) < 0) for table in tables]
+    grouped = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if taken))
+    rest = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if not taken))
+    return rest + (common_factor(grouped) if isinstance(grouped, Add) else grouped)
+
+
+def _shifted(expr: Expr) -> bool:
+    """Whether an expression reads an array at a place that is no bare letter or number."""
+    return any(not isinstance(index, (Index, Integer)) for access in accesses(expr) for index in access.indices)
+
+
+def _deltas_first(expr: Expr, outer: Sequence[Axis]) -> Expr:
+    """Under δ_jk everything is written with j: a_k (δ_jk − a_j) becomes a_j (δ_jk − a_k)."""
+    order = {axis[0]: position for position, axis in enumerate(outer)}
+
+    def written(term: Expr) -> Expr:
+        for factor in Mul.make_args(term):
+            if has_delta(factor):
+                first, second = sorted(factor.sides, key=order.__getitem__)
+                term = Mul(factor, (term / factor).xreplace({second: first}))
+        return term
+
+    def has_delta(term: Expr) -> bool:
+        return any(isinstance(f, Compare) and f.op == "==" and set(f.sides) <= set(order) for f in Mul.make_args(term))
+
+    brackets = [f for f in Mul.make_args(expr) if isinstance(f, Add) and any(map(has_delta, f.args))]
+    if len(brackets) != 1:
+        return written(expr)
+    rest = expr / brackets[0]
+    spread = Add(*(written(rest * term) for term in brackets[0].args))
+    return common_factor(spread) if isinstance(spread, Add) else spread
+
+
+def _sigmoid(expr: Expr) -> Expr:
+    """1/(1 + exp(−x)) and exp(x)/(1 + exp(x)) are σ(x), which does not overflow."""
+    if isinstance(expr, Pow) and expr.exp == -1 and isinstance(expr.base, Add) and len(expr.base.args) == 2:
+        one, other = expr.base.args
+        return sigmoid(-other.args[0]) if one == 1 and isinstance(other, exp) else expr
+    if isinstance(expr, Mul):
+        for factor in expr.args:
+            if isinstance(factor, sigmoid):
+                rest = expr / factor * exp(factor.args[0])
+                if exp(-factor.args[0]) in Mul.make_args(expr):
+                    return rest * sigmoid(-factor.args[0])
+    return expr
+
+
+def _sum(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
+    """Σ over `axes` of a body that is already in normal form."""
+    body, axes = _flat(body, axes, outer)
+    factors, axes, solved = solve_deltas(Mul.make_args(body), axes, outer)
+    if solved:
+        product = normalise(Mul(*factors), [*outer, *axes], facts)
+        factors = list(Mul.make_args(product))
+    summed = {letter for letter, _, _ in axes}
+    outside = [factor for factor in factors if summed.isdisjoint(letters(factor))]
+    inside = [factor for factor in factors if not summed.isdisjoint(letters(factor))]
+    if not axes:
+        return Mul(*outside)
+    content, inside = _content(inside)
+    parts = [_part(group, group_axes, outer, facts) for group, group_axes in _connected(inside, axes)]
+    return Mul(content, *outside, *parts)
+
+
+def _flat(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis]) -> tuple[Expr, list[Axis]]:
+    """Sums among the factors of a sum join it: Σ_i x_i Σ_j A_ij y_j is one sum, whatever the order it was written in.
+
+    A sum that another factor holds too (Σ_i q_i exp(q_i) with q_i = Σ_j A_ij) stays whole.
+    """
+    factors, axes = list(Mul.make_args(body)), list(axes)
+    scope = {axis[0] for axis in (*outer, *axes)} | letters(body)
+    summed = {axis[0] for axis in axes}
+    for position, factor in enumerate(factors):
+        joins = isinstance(factor, Reduce) and factor.op == "sum" and not summed.isdisjoint(letters(factor))
+        if joins and not any(other.has(factor) for other in factors if other is not factor):
+            factors[position], inner = open_(factor, scope)
+            axes += inner
+            scope |= {axis[0] for axis in inner}
+    return Mul(*factors), axes
+
+
+def _content(factors: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
+    """The rational number that all terms of a bracket share, and the brackets without it: 2a − 2b is 2 (a − b)."""
+    content, rest = S.One, []
+    for factor in factors:
+        if isinstance(factor, Add) and not any(map(decimal, factor.as_coefficients_dict().values())):
+            number, factor = factor.primitive()
+            content *= number
+        rest.append(factor)
+    return content, rest
+
+
+def _connected(factors: Sequence[Expr], axes: Sequence[Axis]) -> list[tuple[list[Expr], list[Axis]]]:
+    """Factors and axes in groups that share no summed letter: Σ_ij a_i b_j = (Σ_i a_i)(Σ_j b_j)."""
+    groups: list[tuple[set[Index], list[Expr], list[Axis]]] = []
+    summed = {letter for letter, _, _ in axes}
+    items: list[tuple[set[Index], list[Expr], list[Axis]]] = [
+        ({axis[0], *((letters(axis[1]) | letters(axis[2])) & summed)}, [], [axis]) for axis in axes
+    ]
+    items += [(set(letters(factor) & summed), [factor], []) for factor in factors]
+    for own, own_factors, own_axes in items:
+        touching = [group for group in groups if group[0] & own]
+        for group in touching:
+            own, own_factors, own_axes = own | group[0], group[1] + own_factors, group[2] + own_axes
+            groups.remove(group)
+        groups.append((own, own_factors, own_axes))
+    return [(group_factors, group_axes) for _, group_factors, group_axes in groups]
+
+
+def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
+    """The sum of one connected group."""
+    if not factors and len(axes) == 1:
+        return axes[0][2] - axes[0][1]
+    for axis in axes:
+        readers = [base for factor in factors for base in _copies(factor) if axis[0] in letters(base)]
+        known = _known_sum(readers, axis, facts)
+        if known is not None:
+            rest = [factor for factor in factors if axis[0] not in letters(factor)]
+            remaining = [other for other in axes if other is not axis]
+            return _sum(Mul(known, *rest), remaining, outer, facts)
+    for factor in factors:
+        others = {letter for other in factors if other is not factor for letter in letters(other)}
+        found = facts.together(factor, [axis for axis in axes if axis[0] not in others])
+        if found is not None:
+            rest = [other for other in factors if other is not factor]
+            return _sum(Mul(found[1], *rest), [axis for axis in axes if axis not in found[0]], outer, facts)
+    whole = facts.least(factors, axes)
+    for factor in factors:
+        if isinstance(factor, Add) and len(factor.args) <= 8 and _worth_splitting(factor, factors, axes, facts):
+            rest = Mul(*(other for other in factors if other is not factor))
+            split = Add(*(_sum(rest * term, axes, outer, facts) for term in factor.args))
+            if isinstance(split, Add):
+                split = common_factor(split)
+            if size(split) < size(whole):
+                return split
+    return whole
+
+
+def _copies(factor: Expr) -> list[Expr]:
+    """A square as two factors."""
+    return [factor.base] * 2 if isinstance(factor, Pow) and factor.exp == 2 else [factor]
+
+
+def _known_sum(readers: Sequence[Expr], axis: Axis, facts: Facts) -> Expr | None:
+    """What a fact says of the sum over one axis of the factors that read its letter."""
+    if len(readers) == 1:
+        return facts.summed(readers[0], axis)
+    return facts.contracted(readers[0], readers[1], axis) if len(readers) == 2 else None
+
+
+def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:
+    """Whether multiplying out can help: a term loses a letter, a delta can be solved or a fact used."""
+    summed = {letter for letter, _, _ in axes}
+    known = {key[0] for key in facts if len(key) > 1}
+    product = Mul(*factors)
+    for term in factor.args:
+        if not summed <= letters(term):
+            return True
+        if any(isinstance(f, Compare) and f.op == "==" for f in Mul.make_args(term)):
+            return True
+    return not known.isdisjoint(names(product))
+
+
+def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
+    """Rewrite, inline and normalise the derived equations; see the module's text."""
+    known = facts(system, derived)
+    helpers = {f"{name}_bar" for name in system.hidden} | {f"{name}_dot" for name in system.hidden}
+    system = rewrite(system, derived)
+    system = normalised(system, derived, known)
+    system = inline(system, derived, keep, helpers)
+    return normalised(system, derived, known)
+
+
+def normalised(system: System, derived: Iterable[str], known: Facts) -> System:
+    wanted = set(derived)
+    return system.with_equations(
+        e.with_body(normalise(e.body, e.axes, known)) if e.name in wanted else e for e in system.equations
+    )

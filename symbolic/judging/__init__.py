@@ -1,0 +1,1 @@
+"""Is a claimed formula right: normal forms, samples, the smallest counterexample, hints."""

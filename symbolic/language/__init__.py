@@ -1,0 +1,1 @@
+"""The expression language: text in, a system of index equations out."""

@@ -1,0 +1,302 @@
+"""The state of a system under construction: arrays, equations, names that are free, index letters and their ranges."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from sympy import Expr, Integer, S, floor
+
+from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, letters, nonnegative
+from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
+from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.language.syntax import Declaration
+from gradproof.symbolic.language.values import ShapeMismatch, Value
+from gradproof.symbolic.language.whitelist import place
+from gradproof.symbolic.statistics.distributions import OPTIONS, declared_law
+
+UNKNOWN = Size("unknown")  # where a range ends that another piece of a recurrence will tell
+
+
+@dataclass
+class Letter:
+    """An index letter in scope, and the range that its readings have given it so far."""
+
+    index: Index
+    lower: Expr | None = None
+    upper: Expr | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.upper is not None
+
+    @property
+    def axis(self) -> Axis:
+        assert self.lower is not None and self.upper is not None
+        return self.index, self.lower, self.upper
+
+
+@dataclass
+class Reading:
+    """An index expression that reads an axis of some size, to be checked once all ranges are known."""
+
+    index: Expr
+    size: Expr
+    node: ast.AST
+    guarded: bool
+    partly: bool = False  # of a recurrence: h[t] may run over fewer entries than h has
+
+
+@dataclass
+class Builder:
+    """Collects arrays and equations; `text` is the user's input, for messages."""
+
+    text: str
+    arrays: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, Size] = field(default_factory=dict)
+    equations: list[Equation] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    frames: list[dict[str, Letter]] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    pending: list[Reading] = field(default_factory=list)  # of recurrences that are not complete yet
+    ranges: dict[Index, Axis] = field(default_factory=dict)
+    memo: dict[object, Value] = field(default_factory=dict)
+    softmaxes: dict[str, tuple[Value, Value, int]] = field(default_factory=dict)  # by name: what of, total, axis
+    equal_letters: list[tuple[Expr, Expr]] = field(default_factory=list)  # pairs that a delta compares
+    preferred: str | None = None  # the name of the statement under construction, for the value that it names
+    given: set[Index] = field(default_factory=set)  # letters whose range was written down
+    kept: frozenset[str] = frozenset()  # names that stay as they were written
+    guards: int = 0  # how many `where` enclose the expression under construction
+    _letters: int = 0
+
+    def fail(self, message: str, node: ast.AST, kind: type[ExpressionError] = ExpressionError) -> NoReturn:
+        raise kind(message, self.text, *place(node))
+
+    # --- letters
+
+    def new(self) -> Index:
+        self._letters += 1
+        return Index(f"v{self._letters}")
+
+    def letter(self, name: str) -> Letter | None:
+        """The innermost letter of that name in scope."""
+        return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
+
+    def add_letter(self, name: str, frame: dict[str, Letter], index: Index | None = None) -> Letter:
+        self._letters += 1
+        frame[name] = Letter(index or Index(f"{name}~{self._letters}"))
+        return frame[name]
+
+    def read(self, index: Expr, size: Expr, node: ast.AST, partly: bool = False) -> None:
+        """Note that `index` reads an axis of the given size; a bare letter takes its range from it."""
+        for frame in self.frames:
+            for letter in frame.values():
+                if letter.index == index and not letter.known:
+                    letter.lower, letter.upper = S.Zero, size
+        self.readings.append(Reading(index, size, node, self.guards > 0, partly))
+
+    def settle(self, letter: Letter, name: str, node: ast.AST, required: bool = True) -> Axis:
+        """The range of a letter whose readings are complete.
+
+        A letter read only inside sums (`x[t+k]`) gets the range that keeps every reading inside its axis. Unless it is
+        `required`, a letter that reads nothing runs to UNKNOWN.
+        """
+        for reading in (*self.readings, *self.pending) if not letter.known else ():
+            slope = reading.index.expand().coeff(letter.index)
+            if not isinstance(slope, Integer) or slope == 0:
+                continue
+            rest = (reading.index - slope * letter.index).expand()
+            low, high = _extremes(
+                rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
+            )
+            if low is None or high is None:
+                continue
+            last = _whole(reading.size - 1 - high if slope > 0 else low, abs(slope))
+            first = -_whole(low if slope > 0 else reading.size - 1 - high, abs(slope))
+            letter.lower, letter.upper = S.Zero if nonnegative(-first) else first, last + 1
+            break
+        if not letter.known:  # an index of delta(i, j) alone runs as far as the other
+            others = [b for a, b in self.equal_letters if a == letter.index and b in self.ranges]
+            if others:
+                _, letter.lower, letter.upper = self.ranges[others[0]]
+        if not letter.known and required:
+            self.fail(f"the index {name} has no range: it reads no axis; write {name}=0:n", node)
+        if not letter.known:
+            letter.lower, letter.upper = S.Zero, UNKNOWN
+        axis = letter.axis
+        self.ranges[axis[0]] = axis
+        return axis
+
+    def check_readings(self) -> None:
+        """Every index stays inside the axis that it reads; called when a statement is complete."""
+        known = list(self.ranges.values())
+        for reading in self.readings:
+            index, size = reading.index, reading.size
+            if reading.guarded or index.atoms(Access):
+                continue
+            bare = next((axis for axis in known if axis[0] == index), None)
+            short = bare is not None and not nonnegative(size - bare[2], known)
+            other = bare is not None and bare[0] not in self.given and (size - bare[2]).expand() != 0
+            if bare is not None and bare[1] == 0 and (short or (other and not reading.partly)):
+                self.fail(
+                    f"this index runs over 0 … {bare[2] - 1}, but the axis has size {size}", reading.node, ShapeError
+                )
+            fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
+            if not fits and not _fits_when_large(index, size):
+                hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
+                self.fail(
+                    f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}",
+                    reading.node,
+                    ShapeError,
+                )
+        self.readings.clear()
+
+    # --- names and equations
+
+    def name_for(self, wanted: str) -> str:
+        """A name that nothing else uses: the statement's own for the value it names, else `wanted` or `wanted1` …"""
+        if self.preferred:
+            name, self.preferred = self.preferred, None
+            return name
+        name, number = wanted, 0
+        while name in self.taken or name in self.sizes:
+            number += 1
+            name = f"{wanted}{number}"
+        self.taken.add(name)
+        return name
+
+    def define(
+        self,
+        name: str,
+        value: Value,
+        hidden: bool = False,
+        shown: tuple[str, tuple[Expr, ...]] | None = None,
+        latex: str = "",
+    ) -> Value:
+        """Add the equation `name = value` and return the array as a value.
+
+        Inside sum[t](…) the value may read t: the array then has an axis for it, and its entry at t is returned.
+        """
+        outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
+        outs = out_letters(len(outer) + value.rank)
+        array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex)
+        self.arrays[name] = array
+        renamed: dict[Index, Expr] = dict(zip(value.letters, outs[len(outer) :], strict=True))
+        renamed |= {axis[0]: out + axis[1] for axis, out in zip(outer, outs, strict=False)}
+        if shown is not None:
+            shown = (shown[0], tuple(arg.xreplace(renamed) for arg in shown[1]))
+        self.equations.append(Equation(name, outs, array.axes(outs), value.expr.xreplace(renamed), shown))
+        if hidden:
+            self.hidden.add(name)
+        whole = self.array_value(name)
+        at = dict(zip(whole.letters, (letter - lo for letter, lo, _ in outer), strict=False))
+        return Value(whole.expr.xreplace(at), whole.letters[len(outer) :], whole.sizes[len(outer) :])
+
+    def range_of(self, letter: Index) -> Axis:
+        """The range of an index of an enclosing sum, where it is known and does not depend on another index.
+
+        Raises ShapeMismatch where it is not.
+        """
+        found = next((e for frame in self.frames for e in frame.values() if e.index == letter and e.known), None)
+        if found is None or letters(found.lower) | letters(found.upper):
+            shown = str(letter).split("~")[0]
+            hint = f"give it as {shown}=0:n, or name the value: S[{shown}] = …"
+            raise ShapeMismatch(f"this needs the range of {shown} here; {hint}")
+        return found.axis
+
+    def array_value(self, name: str) -> Value:
+        array = self.arrays[name]
+        new = tuple(self.new() for _ in array.shape)
+        return Value(Access(name, *new), new, array.shape)
+
+    def named(self, value: Value, wanted: str) -> Value:
+        """The value itself if it is an entry of an array, otherwise an array defined as it."""
+        plain = isinstance(value.expr, Access) and value.expr.indices == value.letters
+        inside = isinstance(value.expr, Access) and not set(value.letters) >= letters(value.expr)
+        if plain or inside:
+            return value
+        preferred, self.preferred = self.preferred, None
+        found = self.define(self.name_for(wanted), value)
+        self.preferred = preferred
+        return found
+
+    def remember(self, key: str, value: Value, *more: object) -> object:
+        """A key under which the same construction from the same value is found again."""
+        return (key, value.at(*out_letters(value.rank)), value.sizes, *more)
+
+    def system(self, output: str) -> System:
+        found = System(dict(self.arrays), tuple(self.equations), (output,), frozenset(self.hidden))
+        found.validate()
+        return found
+
+    # --- declarations
+
+    def declare(self, declaration: Declaration) -> None:
+        name = declaration.name
+        shape = tuple(self.size(node, declaration.text) for node in declaration.sizes)
+        below = None
+        if "index" in declaration.options:
+            below = self.size(declaration.options["index"][0], declaration.text)
+        properties = frozenset(declaration.properties) - OPTIONS - {"index"}
+        self.arrays[name] = Array(name, shape, (), properties, below)
+        self.taken.add(name)
+
+    def declare_law(self, declaration: Declaration) -> None:
+        """The distribution of an array's entries; its parameters may name any other declared array."""
+        from gradproof.symbolic.language.reader import number_value
+
+        text, self.text = self.text, declaration.text  # for messages
+        law = declared_law(self, declaration, number_value)
+        self.text = text
+        if law is None:
+            return
+        array = self.arrays[declaration.name]
+        below = array.below if law.below is None else law.below  # a categorical entry is an integer
+        self.arrays[declaration.name] = replace(array, law=law, below=below)
+
+    def size(self, node: ast.expr, text: str) -> Expr:
+        """A size expression: names are sizes, created where they are first seen."""
+        if isinstance(node, ast.Constant):
+            return Integer(node.value)
+        if isinstance(node, ast.Name):
+            return self.sizes.setdefault(node.id, Size(node.id))
+        if isinstance(node, ast.UnaryOp):
+            value = self.size(node.operand, text)
+            return -value if isinstance(node.op, ast.USub) else value
+        assert isinstance(node, ast.BinOp)
+        left, right = self.size(node.left, text), self.size(node.right, text)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        return left - right if isinstance(node.op, ast.Sub) else left * right
+
+
+def _fits_when_large(index: Expr, size: Expr) -> bool:
+    """A fixed index such as A[1, 1] of A:n,n asks for n ≥ 2, and cannot be said to leave its axis."""
+    if letters(index) or not size.free_symbols:
+        return False
+    large = {symbol: symbol + 1000 for symbol in size.free_symbols | index.free_symbols}
+    return nonnegative(index.xreplace(large)) and nonnegative((size - 1 - index).xreplace(large))
+
+
+def _whole(expr: Expr, divisor: Integer) -> Expr:
+    """⌊expr/divisor⌋, where an unknown size must divide evenly to be read as whole."""
+    constant, rest = (expr / divisor).expand().as_coeff_Add()
+    return (floor(constant) + rest).expand()
+
+
+def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
+    """The smallest and largest value of an affine expression over known ranges; None where a range is unknown."""
+    low = high = expr.expand()
+    for letter, lower, upper in axes:
+        slope = low.coeff(letter)
+        if slope != 0:
+            first, last = (lower, upper - 1) if slope > 0 else (upper - 1, lower)
+            low = (low - slope * letter + slope * first).expand()
+        slope = high.coeff(letter)
+        if slope != 0:
+            first, last = (lower, upper - 1) if slope > 0 else (upper - 1, lower)
+            high = (high - slope * letter + slope * last).expand()
+    return (None, None) if letters(low) or letters(high) else (low, high)

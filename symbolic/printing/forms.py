@@ -1,0 +1,152 @@
+"""From an equation to the trees of its two sides, in the matrix form where there is one, else by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from sympy import Expr, S
+
+from gradproof.symbolic.equations.expr import Access, Axis, Index, accesses, map_accesses
+from gradproof.symbolic.equations.expr import letters as letters_of
+from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.printing.entries import to_entries
+from gradproof.symbolic.printing.letters import Letters
+from gradproof.symbolic.printing.matrix import matrix_form
+from gradproof.symbolic.printing.nodes import Call, Name, Node
+
+FORMS = ("matrix", "index")
+
+
+class Sides(NamedTuple):
+    """An equation ready to be written: two trees, and the range of each letter that is not the whole axis."""
+
+    left: Node
+    right: Node
+    ranges: tuple[Axis, ...]
+
+
+def sides(equation: Equation, system: System, form: str = "matrix", letters: Letters | None = None) -> Sides:
+    """Both sides of an equation as trees."""
+    letters = letters or Letters(system)
+    equation = readable(equation, letters)
+    if form == "matrix":
+        equation, system = squeezed(equation, system)
+    found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
+    left = found.left if found else Name(equation.name, equation.place)
+    if equation.shown is not None:
+        right = _shown(equation, system, letters, found is not None)
+    else:
+        right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
+    return Sides(left, right, _partial(equation, system))
+
+
+def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
+    """Without the axes of size 1 that `keepdims=True` left in computed arrays: s_i0 is the vector s."""
+    kept = {
+        name: [k for k, size in enumerate(array.shape) if size != 1]
+        for name, array in system.arrays.items()
+        if name in system.defined and S.One in array.shape
+    }
+    if not kept:
+        return equation, system
+
+    def entry(access: Access) -> Access:
+        return Access(access.name, *(access.indices[k] for k in kept[access.name]))
+
+    def body(expr: Expr) -> Expr:
+        expr = map_accesses(expr, entry, kept, _outs(equation))
+        return expr.xreplace({letter: S.Zero for letter in gone})
+
+    own = kept.get(equation.name, range(len(equation.place)))
+    gone = {index for k, index in enumerate(equation.place) if k not in own and isinstance(index, Index)}
+    arrays = {
+        n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()
+    }
+    shown = equation.shown and (equation.shown[0], tuple(map(body, equation.shown[1])))
+    place = tuple(equation.place[k] for k in own)
+    axes = tuple(axis for axis in equation.axes if axis[0] not in gone)
+    return Equation(equation.name, place, axes, body(equation.body), shown), replace(system, arrays=arrays, _cache={})
+
+
+def _outs(equation: Equation) -> list[Index]:
+    return [letter for letter, _, _ in equation.axes]
+
+
+def _as_printed(equation: Equation) -> Equation:
+    """The equation with the first argument of a printed function in place of its body: both keep the same letters."""
+    if equation.shown is None:
+        return equation
+    argument = equation.shown[1][0]
+    return equation if letters_of(argument) - set(_outs(equation)) else equation.with_body(argument)
+
+
+def readable(equation: Equation, letters: Letters) -> Equation:
+    """The equation with readable letters in place of the canonical ones."""
+    renamed = letters.outs((letter, hi - lo) for letter, lo, hi in equation.axes)
+    return Equation(
+        equation.name,
+        tuple(index.xreplace(renamed) for index in equation.place),
+        tuple((renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in equation.axes),
+        equation.body.xreplace(renamed),
+        equation.shown and (equation.shown[0], tuple(arg.xreplace(renamed) for arg in equation.shown[1])),
+    )
+
+
+def _shown(equation: Equation, system: System, letters: Letters, matrix: bool) -> Node:
+    """`softmax(S)` for an equation that says how it is printed."""
+    assert equation.shown is not None
+    function, arguments = equation.shown
+    outs = _outs(equation)
+    nodes = []
+    for argument in arguments:
+        if letters_of(argument) - set(outs):  # det(A): the whole of A
+            nodes.append(_whole_array(argument, outs))
+            continue
+        found = matrix_form(equation.with_body(argument), system, letters) if matrix else None
+        nodes.append(found.right if found else to_entries(argument, outs, system, letters))
+    name, _, axis = function.partition("@")
+    if name == "softmax" and not matrix and outs:  # softmax_j(S_ij): over j
+        function = f"softmax_{outs[int(axis) if axis else -1].name}"
+    return Call(function, tuple(nodes))
+
+
+def _whole_array(argument: Expr, outs: Sequence[Index]) -> Node:
+    assert isinstance(argument, Access)
+    at = (None if isinstance(index, Index) and index not in outs else index for index in argument.indices)
+    return Name(argument.name, tuple(at))
+
+
+def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:
+    """The letters of the left side that do not run over the whole axis."""
+    array = system.arrays[equation.name]
+    found = []
+    for letter, lo, hi in equation.axes:
+        axis = equation.place.index(letter)
+        if (lo, hi) != (array.first(axis), array.first(axis) + array.shape[axis]):
+            found.append((letter, lo, hi))
+    return tuple(found)
+
+
+def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
+    """An expression as the right side of an equation: one of the system, if it has this one, or one without a name."""
+    for equation in system.equations:
+        if equation.body == expr and equation.place == tuple(outs):
+            return equation
+    ranges: dict[Expr, tuple[Expr, Expr]] = {}
+    for access in accesses(expr):
+        array = system.arrays[access.name]
+        for axis, index in enumerate(access.indices):
+            ranges.setdefault(index, (array.first(axis), array.first(axis) + array.shape[axis]))
+    axes = tuple((letter, *ranges.get(letter, (S.Zero, S.One))) for letter in outs if isinstance(letter, Index))
+    return Equation("", tuple(outs), axes, expr)
+
+
+def with_target(system: System, equation: Equation) -> System:
+    """The system with an array for an equation without a name."""
+    if equation.name:
+        return system
+    ends = {letter: hi for letter, _, hi in equation.axes}
+    shape = tuple(ends.get(index, S.One) for index in equation.place)
+    return System({**system.arrays, "": Array("", shape)}, system.equations, ())

@@ -1,0 +1,227 @@
+r"""Formulas as LaTeX that KaTeX takes too: `\bar{W} = 2 X^{\top} \left(X W - Y\right)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sympy import Expr, Symbol
+
+from gradproof.symbolic.equations.functions import ELEMENTWISE
+from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.printing.forms import Sides, as_equation, sides, with_target
+from gradproof.symbolic.printing.layout import Printer
+from gradproof.symbolic.printing.letters import Letters, chosen
+from gradproof.symbolic.printing.naming import GREEK, LATEX_GREEK, MARKS, parsed, trimmed
+from gradproof.symbolic.printing.nodes import Node, Number, Sum, Times
+from gradproof.symbolic.printing.numerals import ATOM, HADAMARD, POWER, PRODUCT, Piece
+from gradproof.symbolic.printing.text import TextPrinter
+
+RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
+BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max"}
+FUNCTIONS = {"max": r"\max", "maximum": r"\max", "atan": r"\arctan"}
+WIDE = {"bar": r"\overline", "hat": r"\widehat", "tilde": r"\widetilde", "dot": r"\dot"}
+LINE = 76  # characters of the formula, as text, after which a line breaks at the next + or −
+
+
+class LatexPrinter(Printer):
+    """Spells formulas in LaTeX."""
+
+    minus, odot, oslash, both = "-", r" \odot ", r" \oslash ", r" \wedge "
+    ones, identity, unit_vector, unit_matrix, delta = r"\mathbf{1}", "I", "e", "E", r"\delta"
+    transpose_sign, transpose_inverse, infinity, pi = r"\top", r"-\top", r"\infty", r"\pi"
+    frobenius, dagger, free_axis = "F", r"\odot ", r"\cdot"
+
+    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
+        text, simple = self.plain_name(name)
+        shown = trimmed(at)
+        if not shown:
+            return text
+        return self.lowered(text if simple else f"({text})", self.indices(shown))
+
+    def plain_name(self, name: str) -> tuple[str, bool]:
+        """A name in LaTeX, and whether an index can follow it directly."""
+        core, marks, indices, inverse = parsed(name)
+        given = self.given(name)
+        if given is not None:
+            text, marks = given
+        else:
+            text = letter(core)
+        for mark in marks:
+            text = rf"{(MARKS[mark][1] if given or len(GREEK.get(core, core)) == 1 else WIDE[mark])}{{{text}}}"
+        if given is not None:
+            return text, not re.search(r"[_^]", text)
+        if indices:
+            text = self.lowered(text, ",".join(map(letter, indices)))
+        return text + ("^{-1}" if inverse else ""), not indices and not inverse
+
+    def given(self, name: str) -> tuple[str, tuple[str, ...]] | None:
+        """The LaTeX declared for an array, and the marks that a derived name adds to it."""
+        marks: list[str] = []
+        while True:
+            array = self.system.arrays.get(name)
+            if array is not None and array.latex:
+                return array.latex, tuple(reversed(marks))
+            name, _, mark = name.rpartition("_")
+            if mark not in MARKS or not name:
+                return None
+            marks.append(mark)
+
+    def symbol(self, symbol: Symbol) -> str:
+        return self.plain_name(symbol.name)[0]
+
+    def raised(self, base: str, exponent: str) -> str:
+        return f"{base}^{{{exponent}}}"
+
+    def lowered(self, base: str, index: str) -> str:
+        return f"{base}_{{{index}}}"
+
+    def root(self, inside: str, simple: bool) -> str:
+        return rf"\sqrt{{{inside}}}"
+
+    def fraction(self, top: Piece, bottom: Piece) -> Piece:
+        return rf"\frac{{{top[0]}}}{{{bottom[0]}}}", POWER
+
+    def fraction_of(self, top: Node, bottom: Node) -> Piece:
+        """A half of a matrix expression in brackets is written with 1/2 in front."""
+        inner = top.factors if isinstance(top, Times) else (top,)
+        if top.rank and any(isinstance(factor, Sum) for factor in inner):
+            one = self.fraction(("1", ATOM), self.piece(bottom))[0]
+            return f"{one} {self.tight(top, PRODUCT)}", PRODUCT
+        return super().fraction_of(top, bottom)
+
+    def bracket(self, inside: str, square: bool = False) -> str:
+        left, right = "[]" if square else "()"
+        if re.search(r"\\(frac|sum|prod|left|max|overline|wide)", inside) or square:
+            return rf"\left{left}{inside}\right{right}"
+        return f"{left}{inside}{right}"
+
+    def function(self, name: str) -> str:
+        if name in FUNCTIONS:
+            return FUNCTIONS[name]
+        if name in ELEMENTWISE:
+            return ELEMENTWISE[name].latex
+        if name.startswith("softmax_"):
+            return rf"\operatorname{{softmax}}_{{{name.removeprefix('softmax_')}}}"
+        base = name.removesuffix("_prime")
+        return (rf"\{base}" if base in GREEK else rf"\operatorname{{{base}}}") + "'" * (base != name)
+
+    def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str:
+        text = parts[0]
+        for part, left, right in zip(parts[1:], nodes, nodes[1:], strict=False):
+            both = isinstance(left, Number) and isinstance(right, Number) and part[0].isdigit()
+            text += r" \cdot " if both else r" \, " if r"\mathrm" in text[-30:] or part.startswith(r"\mathrm") else " "
+            text += part
+        return text
+
+    def big(self, op: str, below: str, above: str) -> str:
+        return f"{BIG[op]}_{{{below}}}" + (f"^{{{above}}}" if above else "")
+
+    def relation(self, op: str, left: str, right: str) -> str:
+        return f"{left} {RELATIONS[op]} {right}"
+
+    def iverson(self, condition: str) -> str:
+        return rf"\mathbf{{1}}_{{{condition}}}"
+
+    def norm(self, inside: str) -> str:
+        return rf"\lVert {inside} \rVert"
+
+    def bars(self, inside: str) -> str:
+        return rf"\lvert {inside} \rvert"
+
+    def squeezed(self, text: str) -> str:
+        return re.sub(r"(?<=\S) ([-+]) (?=\S)", r"\1", text)
+
+
+def letter(name: str) -> str:
+    r"""One letter or word of a name.
+
+    >>> letter("W"), letter("alpha"), letter("out"), letter("12")
+    ('W', '\\alpha', '\\mathrm{out}', '12')
+    """
+    if name in GREEK:
+        return LATEX_GREEK.get(name, rf"\{name}")
+    if name == "∇":
+        return r"\nabla"
+    return name if len(name) == 1 or name.isdigit() else rf"\mathrm{{{name}}}"
+
+
+def equation_latex(
+    equation: Equation, system: System, form: str = "matrix", letters: Letters | Mapping[Any, str] | None = None
+) -> str:
+    r"""An equation as LaTeX.
+
+    >>> from gradproof.symbolic.language.reader import build
+    >>> system = build("X @ W - Y", {"X": "n,d", "W": "d,k", "Y": "n,k"})
+    >>> print(equation_latex(system.equations[0], system))
+    F = X W - Y
+    """
+    return _line(sides(equation, system, form, chosen(system, letters)), system, " = ", wrap=False)
+
+
+def system_latex(
+    equations: Sequence[Equation],
+    system: System,
+    form: str = "matrix",
+    letters: Letters | Mapping[Any, str] | None = None,
+) -> str:
+    r"""Equations as one `aligned` block, one below the other; long ones break at + and −.
+
+    >>> from gradproof.symbolic.language.reader import build
+    >>> system = build("R = X @ W - Y; sum(R**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"})
+    >>> print(system_latex(system.equations, system))
+    \begin{aligned}
+    R &= X W - Y \\
+    L &= \lVert R \rVert_{F}^{2}
+    \end{aligned}
+    """
+    letters = chosen(system, letters)
+    lines = [_line(sides(equation, system, form, letters), system, " &= ", wrap=True) for equation in equations]
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+def expression_latex(
+    expr: Expr,
+    outs: Sequence[Expr],
+    system: System,
+    form: str = "matrix",
+    letters: Letters | Mapping[Any, str] | None = None,
+) -> str:
+    """An expression whose letters are `outs` (their ranges are those of the axes that they read)."""
+    equation = as_equation(expr, outs, system)
+    extended = with_target(system, equation)
+    return LatexPrinter(system).write(sides(equation, extended, form, chosen(system, letters)).right)
+
+
+def markdown_safe(latex: str) -> str:
+    r"""The same formula in signs that Markdown leaves alone inside $…$: it eats `_` beside brackets, `\\` and `\,`.
+
+    >>> markdown_safe(r"\bar{S}_{ij} \, x \\")
+    '\\bar{S} _ {ij} \\thinspace x \\cr'
+    """
+    return re.sub(r" *_ *", " _ ", latex.replace(r"\\", r"\cr").replace(r"\,", r"\thinspace"))
+
+
+def _line(found: Sides, system: System, equals: str, wrap: bool) -> str:
+    printer = LatexPrinter(system)
+    right = _wrapped(found.right, printer, system) if wrap else printer.write(found.right)
+    text = f"{printer.write(found.left)}{equals}{right}"
+    for index, lo, hi in found.ranges:
+        text += rf", \quad {index} = {printer.expr(lo)[0]}, \ldots, {printer.expr(hi - 1)[0]}"
+    return text
+
+
+def _wrapped(node: Node, printer: LatexPrinter, system: System) -> str:
+    if not isinstance(node, Sum):
+        return printer.write(node)
+    measure = TextPrinter(system)
+    text, width = "", 0
+    for place, (sign, term) in enumerate(node.terms):
+        mark = printer.minus if sign < 0 else "+" if place else ""
+        size = len(measure.tight(term, HADAMARD)) + 3
+        if place and width + size > LINE:
+            text, width = text + " \\\\\n&\\quad", 8
+        text += f" {mark} {printer.tight(term, HADAMARD)}" if place else mark + printer.tight(term, HADAMARD)
+        width += size
+    return text

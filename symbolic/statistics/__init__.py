@@ -1,0 +1,1 @@
+"""What moments and counts are made of."""
