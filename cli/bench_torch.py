@@ -29,8 +29,8 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length, width = x.shape
-        parts = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        read = functional.scaled_dot_product_attention(*parts, is_causal=True)
+        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        read = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(read.transpose(1, 2).reshape(batch, length, width))
         return x + self.outer(functional.relu(self.inner(self.norm2(x))))
 
@@ -51,6 +51,7 @@ class Decoder(nn.Module):
     def load(self, p: dict[str, Tensor]) -> None:
         put(self.table.weight, p["E"])
         for k, layer in enumerate(self.layers):
+            assert isinstance(layer, Layer)
             at = f"decoder.{k}"
             width = self.table.weight.shape[1]
             put(layer.qkv.weight, torch.cat([p[f"{at}.attention.W_{n}"].reshape(width, -1).T for n in "QKV"]))

@@ -53,7 +53,7 @@ def clipping() -> list[Evidence]:
     for tensor, g in zip(tensors, gradients.values(), strict=True):
         tensor.grad = torch.as_tensor(g.copy())
     torch.nn.utils.clip_grad_norm_(tensors, 0.5)
-    theirs = np.concatenate([t.grad.numpy().reshape(-1) for t in tensors])
+    theirs = np.concatenate([t.grad.numpy().reshape(-1) for t in tensors if t.grad is not None])
     ours, _ = clip(gradients, 0.5, TORCH_DELTA)
     mine = np.concatenate([g.reshape(-1) for g in ours.values()])
     return [

@@ -123,8 +123,9 @@ def _one_stack(order: str, depth: int, width: int, length: int, seed: int) -> tu
         for block in blocks:
             x = block(x)
         (cotangent * (nn.LayerNorm(width)(x) if pre else x)).sum().backward()
-    first, last = (block.linear2.weight.grad.norm().item() for block in (blocks[0], blocks[-1]))
-    return first, last
+    first, last = blocks[0].linear2.weight.grad, blocks[-1].linear2.weight.grad
+    assert first is not None and last is not None
+    return first.norm().item(), last.norm().item()
 
 
 def architectures() -> list[Evidence]:
