@@ -6,6 +6,7 @@ net, the rows of a factorisation of rank 5 (whose Hessian has 5d rows).
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -138,15 +139,17 @@ def measured(case: Case, d: int, rounds: int) -> dict[str, Any]:
 @click.command("hessian")
 @click.option("--rounds", type=click.IntRange(1), default=7, help="Counted runs of each, one after the other.")
 @click.option("--size", "sizes", type=click.IntRange(10), multiple=True, default=(100, 200, 500), help="d.")
-@click.option("--threads", type=click.IntRange(1), help="Threads of NumPy and torch; all by default.")
+@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of each; waiting pools disturb each other.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def bench_hessian(rounds: int, sizes: Sequence[int], threads: int | None, as_json: bool) -> int:
+def bench_hessian(rounds: int, sizes: Sequence[int], threads: int, as_json: bool) -> int:
     """Hessians in closed form, side by side with torch and, where it is installed, JAX."""
     import torch
     from threadpoolctl import threadpool_limits
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads)
+    if threads == 1:  # read when JAX is imported
+        flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        os.environ.setdefault("XLA_FLAGS", flags)
     with threadpool_limits(threads):
         rows = [measured(case, d, rounds) for case in CASES for d in sizes]
     goals = {case.name: (case.torch_goal, case.jax_goal) for case in CASES}

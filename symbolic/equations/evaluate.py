@@ -142,6 +142,9 @@ def _relation(op: str, left: Value, right: Value) -> bool:
     return {"<": left < right, "<=": left <= right, "==": left == right, "!=": left != right}[op]
 
 
+MAX_WORK = 80_000  # thirty times what a Transformer block takes
+
+
 class Point:
     """All arrays of a system at one point: sizes are given, inputs random (or given), the rest follows.
 
@@ -159,6 +162,7 @@ class Point:
         self.system, self.sizes, self.field, self.seed = system, dict(sizes), field, seed
         self.given = dict(given or {})
         self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self.work = 0  # how many values of expressions were computed
         self.sums: dict[tuple[object, ...], Value] = {}
         self.pending: set[tuple[str, tuple[int, ...]]] = set()
         self.eliminated: dict[tuple[str, tuple[int, ...]], tuple[list[list[Value]] | None, Value]] = {}
@@ -250,6 +254,9 @@ class Point:
 
     def value(self, expr: Expr, letters: Letters) -> Value:
         """The value of an index expression under given letters."""
+        self.work += 1
+        if self.work > MAX_WORK:
+            raise GradproofError("the arrays are too large to be checked; give their sizes by name, as in X:n,d")
         for kind, rule in _RULES:
             if isinstance(expr, kind):
                 return rule(self, expr, letters)

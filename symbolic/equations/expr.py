@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby, islice, permutations, product
+from itertools import groupby, permutations, product
+from math import factorial, prod
 
 from sympy import Add, Expr, Function, Integer, Mul, Number, Pow, S, Symbol, Tuple, sympify
 from sympy.core.symbol import Str
@@ -287,7 +288,7 @@ def _ordered(body: Expr, axes: list[Axis]) -> list[Axis]:
 
     ordered = sorted(axes, key=key_of)
     tied = [list(group) for _, group in groupby(ordered, key_of)]
-    if any(len(group) > 1 for group in tied) and len(axes) <= 6:
+    if 1 < prod(factorial(len(group)) for group in tied) <= 120:
         ordered = _least(body, tied)
     placed: list[Axis] = []
     while ordered:
@@ -305,8 +306,19 @@ def _least(body: Expr, tied: list[list[Axis]]) -> list[Axis]:
     def text(axes: list[Axis]) -> str:
         return str(body.xreplace({axis[0]: name for axis, name in zip(axes, names, strict=True)}).sort_key())
 
-    orders = ([axis for group in choice for axis in group] for choice in product(*(permutations(g) for g in tied)))
-    return min(islice(orders, 120), key=text)
+    read = [(access.name, access.indices) for access in accesses(body)]
+
+    def places(axes: list[Axis]) -> list[tuple[str, tuple[str, ...]]]:
+        """What is read under which letters: cheaper to compare than the whole body."""
+        at = {axis[0]: f"_{k}" for k, axis in enumerate(axes)}
+        back = {axis[0]: name for axis, name in zip(axes, names, strict=True)}
+        return sorted((name, tuple(at.get(i) or str(i.xreplace(back)) for i in indices)) for name, indices in read)
+
+    orders = [[axis for group in choice for axis in group] for choice in product(*(permutations(g) for g in tied))]
+    keys = [places(order) for order in orders]
+    least = min(keys)
+    first = [order for order, key in zip(orders, keys, strict=True) if key == least]
+    return min(first, key=text) if len(first) > 1 else first[0]
 
 
 def sum_(body: Expr | int, axes: Sequence[tuple[Index, Expr | int, Expr | int]]) -> Expr:

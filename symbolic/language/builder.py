@@ -9,9 +9,10 @@ from typing import NoReturn
 
 from sympy import Expr, Integer, S, floor
 
-from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, letters, nonnegative
+from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, height, letters, nonnegative
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.language.operators import MAX_SUMS
 from gradproof.symbolic.language.syntax import Declaration
 from gradproof.symbolic.language.values import ShapeMismatch, Value
 from gradproof.symbolic.language.whitelist import place
@@ -180,6 +181,9 @@ class Builder:
 
         Inside sum[t](…) the value may read t: the array then has an axis for it, and its entry at t is returned.
         """
+        if height(value.expr) > MAX_SUMS:
+            message = f"more than {MAX_SUMS} sums inside each other; name an intermediate: S = …; …"
+            raise ExpressionError(message, self.text, 0)
         outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
         outs = out_letters(len(outer) + value.rank)
         array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex)

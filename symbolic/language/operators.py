@@ -7,7 +7,7 @@ import ast
 import sympy
 from sympy import Expr, Rational
 
-MAX_SUMS = 20  # inside each other, in one statement
+MAX_SUMS = 16  # inside each other, in one statement
 MAX_BITS = 4096  # of a number that is computed while reading
 
 BINARY = {
