@@ -138,7 +138,14 @@ def measured(case: Case, d: int, rounds: int) -> dict[str, Any]:
 
 @click.command("hessian")
 @click.option("--rounds", type=click.IntRange(1), default=7, help="Counted runs of each, one after the other.")
-@click.option("--size", "sizes", type=click.IntRange(10), multiple=True, default=(100, 200, 500), help="d.")
+@click.option(
+    "--size",
+    "sizes",
+    type=click.IntRange(10),
+    multiple=True,
+    default=(100, 200),
+    help="d; torch needs many GB for the factorisation from 500.",
+)
 @click.option("--threads", type=click.IntRange(1), default=1, help="Threads of each; waiting pools disturb each other.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def bench_hessian(rounds: int, sizes: Sequence[int], threads: int, as_json: bool) -> int:

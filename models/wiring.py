@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradproof.models.block import Block, Equations
-from gradproof.models.errors import TrainingError
 
 Array = NDArray[Any]
 
@@ -128,13 +127,6 @@ def first_bad(steps: Iterable[Step], tape: Tape) -> str:
 
 def _finite(value: Array) -> bool:
     return value.dtype.kind != "f" or bool(np.isfinite(value).all())
-
-
-def check_gradients(gradients: Mapping[str, Array], when: str) -> None:
-    """Raises TrainingError naming the first gradient that is not finite."""
-    for name, gradient in gradients.items():
-        if not np.isfinite(gradient).all():
-            raise TrainingError(f"{when}: the gradient of {name} is not finite")
 
 
 def sizes(shapes: Mapping[str, str], arrays: Mapping[str, Array]) -> dict[str, int]:

@@ -11,7 +11,7 @@ Everything else in this file is bookkeeping around that rule: adjoint (reverse m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
@@ -317,8 +317,3 @@ def tangent(system: System, wrt: Sequence[str]) -> System:
 
 def _renamed(array: Array, name: str) -> Array:
     return Array(name, array.shape, array.origin)
-
-
-def renamed_letters(equation: Equation, new: Mapping[Index, Expr]) -> Expr:
-    """The body of an equation with its letters replaced."""
-    return equation.body.xreplace(dict(new))
