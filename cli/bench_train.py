@@ -1,4 +1,4 @@
-"""`gradproof bench train`: a training step of generated NumPy code, side by side with torch.
+"""`gradproof bench train`: a training step of generated NumPy code, side by side with torch and JAX.
 
 Each implementation is a process of its own that keeps its model; rounds alternate between them, so that what else runs
 on the machine meets both. The losses of the first steps are compared before anything is timed.
@@ -88,7 +88,7 @@ class Worker:
 
 @contextmanager
 def workers(model: Model, threads: int, compiled: bool) -> Iterator[dict[str, Worker]]:
-    """Ours, torch, and torch.compile if wanted: all start from the same parameters and data."""
+    """Ours, torch, torch.compile if wanted, and JAX: all start from the same parameters and data."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         case = {**model.__dict__, "threads": threads, "rate": 1e-4, "file": str(Path(folder) / "start.npz")}
 
@@ -106,6 +106,8 @@ def workers(model: Model, threads: int, compiled: bool) -> Iterator[dict[str, Wo
             found["torch"] = start("bench_torch", False)
             if compiled:
                 found["torch.compile"] = start("bench_torch", True)
+        if find_spec("jax"):
+            found["JAX"] = start("bench_jax", False)
         yield found
 
 
@@ -154,10 +156,10 @@ def quartiles(values: Sequence[float]) -> list[float]:
 @click.option("--torch-compile", "compiled", is_flag=True, help="Measure torch.compile, too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def bench_train(names: tuple[str, ...], rounds: int, threads: int, compiled: bool, as_json: bool) -> int:
-    """A training step (forward, backward, Adam), float32, against torch (eager, fused attention and Adam).
+    """A training step (forward, backward, Adam), float32, against torch (eager, fused attention and Adam) and jitted JAX.
 
-    The ratio is the median over rounds of our time divided by torch's in the same round, with its quartiles. JAX is not
-    measured.
+    The ratio is the median over rounds of our time divided by theirs in the same round, with its quartiles. Peers that
+    are not installed are left out; the losses of the first steps must agree before anything is timed.
     """
     if not find_spec("torch"):
         click.echo("torch is not installed: our times alone", err=True)
@@ -184,6 +186,7 @@ def described(row: dict[str, Any]) -> str:
             line += f"{found['memory_mb']:>7.0f} MB{found['cpu_ms']:>9.1f} ms of all cores"
             if "ratio" in found:
                 low, middle, high = found["ratio"]
-                line += f"   ratio {middle:.2f} [{low:.2f}, {high:.2f}] (at most {row['limit']:.2f})"
+                line += f"   ratio {middle:.2f} [{low:.2f}, {high:.2f}]"
+                line += f" (at most {row['limit']:.2f})" if name == "torch" else ""
             lines.append(line)
     return "\n".join(lines)
