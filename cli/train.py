@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from gradproof.models.runs import DataSettings
+    from gradproof.models.training import Settings
 
 
 @click.group("train")
@@ -69,6 +75,14 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--dropout", type=float, default=0.1, show_default=True),
         click.option("--smoothing", type=float, default=0.0, show_default=True, help="Label smoothing."),
         click.option("--count", type=click.IntRange(min=4), default=5000, help="Pairs of a task made by code."),
+        click.option(
+            "--backend",
+            type=click.Choice(["numpy", "torch"]),
+            default="numpy",
+            show_default=True,
+            help="What the generated code is printed for; torch also runs data-parallel under torchrun.",
+        ),
+        click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Of torch."),
         click.option("--quiet", is_flag=True, help="No progress bar."),
     ]
     for option in reversed(options):
@@ -155,22 +169,68 @@ TRANSFORMER = ("heads", "inner", "norm", "order", "activation", "positions", "ti
 
 def train(kind: str, options: dict[str, Any], own: tuple[str, ...]) -> int:
     """Build, train, save; Ctrl-C saves and says how to go on."""
-    from pathlib import Path
-
-    from gradproof.models.runs import DataSettings, new_run
+    from gradproof.models.runs import DataSettings
     from gradproof.models.training import Settings
 
     options["inner"] = options.get("inner") or 4 * options["width"]
     options["target_tokens"] = options.get("target_tokens") or ""
-    out = Path(options["out"])
+    if options["backend"] == "torch":
+        options["shards"] = 1
     config = {name: options[name] for name in (*own, "width", "layers", "dropout", "smoothing")}
     settings = Settings(**{name: options[name] for name in Settings.__dataclass_fields__})
     data = DataSettings(**{name: options[name] for name in DataSettings.__dataclass_fields__ if name in options})
+    with processes(options["backend"], options["device"]) as (rank, device):
+        return trained(kind, data, config, settings, options, rank, device)
+
+
+@contextmanager
+def processes(backend: str, wanted: str) -> Iterator[tuple[int, str]]:
+    """The number of this process and its device; NumPy has one process, without a device."""
+    if backend == "numpy":
+        if wanted == "cuda":
+            raise click.UsageError("NumPy runs on the CPU; --device cuda needs --backend torch")
+        yield 0, ""
+        return
+    from importlib.util import find_spec
+
+    if not find_spec("torch"):
+        raise click.UsageError('--backend torch needs torch: pip install "gradproof[verify]"')
+    from gradproof.models.torch_model import group
+    from gradproof.numeric.verify import chosen_device
+
+    device, described = chosen_device(wanted)
+    with group(device) as (rank, own):
+        if rank == 0:
+            click.echo(f"torch on {described}", err=True)
+        yield rank, own
+
+
+def trained(
+    kind: str,
+    data: DataSettings,
+    config: dict[str, Any],
+    settings: Settings,
+    options: dict[str, Any],
+    rank: int,
+    device: str,
+) -> int:
+    """The run itself; of several processes the first one validates, writes and speaks."""
+    from gradproof.models.runs import new_run
+
+    out = Path(options["out"])
     run, trainer = new_run(kind, data, config, settings, out)
     if options["resume"]:
         trainer.resume()
     elif (out / "checkpoint.safetensors").exists():
         raise click.UsageError(f"{out} holds a run already: add --resume to go on with it, or choose another folder")
+    if device:
+        from gradproof.models.torch_model import TorchModel
+
+        trainer.model = TorchModel(run.model, device)
+    if rank > 0:
+        trainer.out = trainer.validate = None
+        trainer.run()
+        return 0
     click.echo(f"{kind}: {run.model.parameters.vector.size:,} parameters, data {data.data}", err=True)
     trainer.run(progress=not options["quiet"])
     if trainer.state.step < settings.steps:

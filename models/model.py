@@ -91,6 +91,10 @@ class Model(ABC, Generic[BatchType]):
         for step in (*self.training_steps, *self.evaluation_steps):
             _ = step.block.differentiated
 
+    def agreed(self, flag: bool) -> bool:
+        """Whether to stop: with several processes (`TorchModel`), whether any of them asks for it."""
+        return flag
+
     @property
     def dtype(self) -> Any:
         return self.parameters.vector.dtype

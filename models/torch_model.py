@@ -6,7 +6,9 @@ the CPU, nccl on GPUs). `Trainer(TorchModel(model), …)` trains it with `shards
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.block import Block, Differentiated, _Key, differentiated
 from gradproof.models.errors import TrainingError
-from gradproof.models.model import Model, Pass, Result, added
+from gradproof.models.model import Dropout, Model, Pass, Result, added
 from gradproof.models.parameters import Parameters
 from gradproof.models.wiring import Step, backward, forward
 from gradproof.numeric.compile import compile_torch
@@ -37,12 +39,22 @@ class TorchBlock(Block):
         return printed(_Key(self.equations))
 
 
+def torch_steps(steps: list[Step]) -> list[Step]:
+    """The same wiring with blocks printed for torch."""
+    return [Step(step.where, TorchBlock(step.block.equations), step.reads, step.writes) for step in steps]
+
+
+def grouped() -> bool:
+    """Whether this process is one of a group."""
+    import torch.distributed as dist
+
+    return dist.is_available() and dist.is_initialized()
+
+
 class TorchModel:
     """The loss and the gradients of a model, by torch; parameters and results are NumPy arrays, the model's own."""
 
     def __init__(self, model: Model[Any], device: str = "cpu") -> None:
-        if model.dropout:
-            raise TrainingError("the torch code of a model has no dropout yet: train it with --dropout 0")
         self.model, self.device = model, device
 
     @property
@@ -54,25 +66,45 @@ class TorchModel:
         return self.model.dtype
 
     @cached_property
-    def steps(self) -> list[Step]:
-        return [Step(s.where, TorchBlock(s.block.equations), s.reads, s.writes) for s in self.model.evaluation_steps]
+    def evaluation_steps(self) -> list[Step]:
+        return torch_steps(self.model.evaluation_steps)
+
+    @cached_property
+    def training_steps(self) -> list[Step]:
+        return torch_steps(self.model.training_steps)
 
     def prepare(self) -> None:
         """Derive and compile all blocks."""
-        for step in self.steps:
+        for step in (*self.training_steps, *self.evaluation_steps):
             _ = step.block.differentiated
+
+    def agreed(self, flag: bool) -> bool:
+        """Whether it holds in any process: all of them stop at the same step."""
+        if not grouped():
+            return flag
+        import torch
+        import torch.distributed as dist
+
+        count = torch.tensor([float(flag)], device=self.device)
+        dist.all_reduce(count)
+        return bool(count.item())
 
     def tensors(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         import torch
 
         return {name: torch.from_numpy(np.array(array)).to(self.device) for name, array in arrays.items()}
 
-    def alone(self, batch: Any, tokens: int) -> Result:
-        """The loss and gradients of a part of a batch of so many targets, in this process."""
+    def alone(self, batch: Any, tokens: int, seed: Sequence[int] | None) -> Result:
+        """The loss and gradients of a part of a batch of so many targets, in this process; `seed` as in `Model`."""
         values = self.tensors({**self.parameters, **self.model.values(batch, 1.0 / tokens)})
-        tape = forward(self.steps, values)
+        if seed is None or not self.model.dropout:
+            steps, masks = self.evaluation_steps, None
+        else:
+            dropout = Dropout(self.model.dropout, seed, self.dtype)
+            steps, masks = self.training_steps, lambda step, seen: self.tensors(dropout.masks(step, seen))
+        tape = forward(steps, values, masks)
         loss: Any = tape.values["L"]
-        found: dict[str, Any] = backward(self.steps, tape, {"L": loss.new_ones(())})
+        found: dict[str, Any] = backward(steps, tape, {"L": loss.new_ones(())})
         arrays = {name: found[name].cpu().numpy() for name in self.parameters if name in found}
         nlls: Any = tape.values["nll"]
         mask = np.array(self.model.mask(batch))
@@ -82,19 +114,22 @@ class TorchModel:
     def loss_and_gradients(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Result:
         """The mean loss of a batch and all gradients; of a group of processes, each gets the sum over their parts.
 
+        The last number of `seed` is the part of the batch: process k draws the dropout masks of part k.
+
         Raises TrainingError for a loss that is not finite.
         """
-        import torch.distributed as dist
-
         from gradproof.models.training import shards
 
         whole = tokens or int(self.model.mask(batch).sum())
-        if not (dist.is_available() and dist.is_initialized()):
-            result = self.alone(batch, whole)
+        if not grouped():
+            result = self.alone(batch, whole, seed)
         else:
+            import torch.distributed as dist
+
             parts, rank = shards(batch, dist.get_world_size()), dist.get_rank()
             none = Result(0.0, 0.0, 0, self.parameters.like())
-            result = self.summed(self.alone(parts[rank], whole) if rank < len(parts) else none)
+            own = None if seed is None else (*seed[:-1], rank)
+            result = self.summed(self.alone(parts[rank], whole, own) if rank < len(parts) else none)
         if not np.isfinite(result.loss):
             raise TrainingError(f"the loss is {result.loss}")
         return result
@@ -116,3 +151,24 @@ class TorchModel:
         result.gradients.vector[...] = vector.cpu().numpy()
         loss, nll, tokens = numbers.tolist()
         return Result(loss, nll, int(tokens), result.gradients)
+
+
+@contextmanager
+def group(device: str) -> Iterator[tuple[int, str]]:
+    """The number of this process and its device. Started by `torchrun`, it joins the group of all of them."""
+    if "WORLD_SIZE" not in os.environ:
+        yield 0, device
+        return
+    import torch
+    import torch.distributed as dist
+
+    if device == "cuda":
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    else:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ["LOCAL_WORLD_SIZE"])))
+    dist.init_process_group("nccl" if device != "cpu" else "gloo")
+    try:
+        yield dist.get_rank(), device
+    finally:
+        dist.destroy_process_group()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -28,6 +28,9 @@ from gradproof.models.model import Model, Result, added
 from gradproof.models.optimisers import METHODS, Optimiser, clip, schedule
 from gradproof.models.parameters import Parameters
 from gradproof.models.plots import save_curves, save_history
+
+if TYPE_CHECKING:
+    from gradproof.models.torch_model import TorchModel
 
 Metric = Callable[[], dict[str, float]]
 
@@ -84,7 +87,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Model[Any],
+        model: Model[Any] | TorchModel,
         batches: Batches[Any],
         settings: Settings,
         out: Path | None = None,
@@ -109,9 +112,10 @@ class Trainer:
         parts = [part for batch in micro for part in shards(batch, self.settings.shards)]
         tokens = sum(batch.tokens for batch in micro)
         seeds = [(self.settings.seed, number, k) for k in range(len(parts))]
+        run = in_groups(pool, self.settings.shards)
         try:
             passes = list(pool.map(lambda part, seed: self.model.differentiated(part, tokens, seed), parts, seeds))
-            total = added(self.model.parameters, passes, pool.map)
+            total = added(self.model.parameters, passes, run)
             del passes
             vector = total.gradients.vector
             if self.settings.clip:
@@ -120,7 +124,7 @@ class Trainer:
                 raise TrainingError("a gradient is not finite")
         except TrainingError as error:
             raise TrainingError(f"step {number}: {self.explained(error, locals().get('total'))}") from None
-        self.optimiser.step(self.model.parameters.vector, vector, self.rate(number), pool)
+        self.optimiser.step(self.model.parameters.vector, vector, self.rate(number), run)
         self.state.step = number
         self.state.since = [self.state.since[0] + total.nll, self.state.since[1] + total.tokens]
         return total
@@ -142,7 +146,7 @@ class Trainer:
             interruptible() as interrupted,
             self.workers() as pool,
         ):
-            while self.state.step < settings.steps and not interrupted():
+            while self.state.step < settings.steps and not self.model.agreed(interrupted()):
                 start = time.perf_counter()
                 result = self.step(pool)
                 bar.advance(result, time.perf_counter() - start)
@@ -211,6 +215,22 @@ def shards(batch: Any, count: int) -> list[Any]:
     cuts = np.linspace(0, rows, min(count, rows) + 1).astype(int)
     parts = [batch.part(slice(a, b)) for a, b in pairwise(cuts)]
     return [part for part in parts if part.tokens]
+
+
+def in_groups(pool: ThreadPoolExecutor, count: int) -> Callable[..., Sequence[object]]:
+    """The pool's `map` for work that is small: `count` tasks share the items, as a task of its own costs more than one.
+
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     in_groups(pool, 2)(abs, [-1, -2, -3])
+    [1, 3, 2]
+    """
+
+    def run(work: Callable[[Any], object], items: Iterable[Any]) -> Sequence[object]:
+        rows = list(items)
+        done = pool.map(lambda start: [work(item) for item in rows[start::count]], range(count))
+        return [result for group in done for result in group]
+
+    return run
 
 
 @contextmanager
