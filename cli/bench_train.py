@@ -156,7 +156,7 @@ def quartiles(values: Sequence[float]) -> list[float]:
 @click.option("--torch-compile", "compiled", is_flag=True, help="Measure torch.compile, too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def bench_train(names: tuple[str, ...], rounds: int, threads: int, compiled: bool, as_json: bool) -> int:
-    """A training step (forward, backward, Adam), float32, against torch (eager, fused attention and Adam) and jitted JAX.
+    """A training step (forward, backward, Adam), float32, against torch eager (fused attention and Adam) and JAX (jit).
 
     The ratio is the median over rounds of our time divided by theirs in the same round, with its quartiles. Peers that
     are not installed are left out; the losses of the first steps must agree before anything is timed.

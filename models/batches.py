@@ -143,10 +143,10 @@ def encode_pairs(
 def _too_long(pair: Pair, side: str, length: int, limit: int | None) -> str:
     if limit is None or length <= limit:
         return ""
-    place = pair.where or f"the pair {pair.source!r}"
+    place = pair.where or f"the pair {pair.source[:40]!r}{'…' if len(pair.source) > 40 else ''}"
     return (
         f"{place}: the {side} has {length} tokens (its control symbol included), the model takes at most {limit}; "
-        f"shorten it, drop pairs that are too long, or build the model with a larger limit"
+        "shorten it, or leave the pair out"
     )
 
 

@@ -142,30 +142,34 @@ def feed_forward(activation: str, dropout: bool) -> Equations:
     return Equations("feed_forward", f"{text}Y = X0 + {last}", shapes, ("Y",), constant=("D", "DC"))
 
 
-def logits(tied: bool, bias: bool) -> tuple[str, dict[str, str]]:
-    """l = H U + b_U, or H Eᵀ + b_U."""
+def logits(tied: bool, bias: bool, turned: bool = False) -> tuple[str, dict[str, str]]:
+    """l = H U + b_U, or H Eᵀ + b_U; `turned`: the positions are the first axis, the batch the second."""
     text = "l = H @ " + ("E.T" if tied else "U") + (" + b_U" if bias else "")
-    shapes = {"H": "B,T,d", **({"E": "N,d"} if tied else {"U": "d,N"}), **({"b_U": "N"} if bias else {})}
+    leading = "T,B" if turned else "B,T"
+    shapes = {"H": f"{leading},d", **({"E": "N,d"} if tied else {"U": "d,N"}), **({"b_U": "N"} if bias else {})}
     return text, shapes
 
 
-def output(tied: bool, bias: bool) -> Equations:
-    """The logits and their log-probabilities."""
-    text, shapes = logits(tied, bias)
+def output(tied: bool, bias: bool, turned: bool = False) -> Equations:
+    """The logits (B,T,N) and their log-probabilities."""
+    text, shapes = logits(tied, bias, turned)
+    if turned:
+        text = f"{text.replace('l =', 'q =')}; l[b,i,v] = q[i,b,v]"
     return Equations("output", f"{text}; lp = log_softmax(l)", shapes, ("l",), ("lp",))
 
 
-def loss(tied: bool, bias: bool, smoothing: bool) -> Equations:
-    """L = Σ weight · (−Σ_v q_v log p_v) with q = (1 − ε)·[v = y] + ε/N; nll is −log p_y of every position.
+def loss(tied: bool, bias: bool, smoothing: bool, turned: bool = False) -> Equations:
+    """L = Σ weight · (−Σ_v q_v log p_v) with q = (1 − ε)·[v = y] + ε/N; nll is −log p_y of every position (B,T).
 
     The weights say what is averaged: 1/(number of targets) at real positions, 0 at padding.
     """
-    text, shapes = logits(tied, bias)
+    text, shapes = logits(tied, bias, turned)
     shapes |= {"y": "B,T:index=N", "weight": "B,T"}
-    text += "; z = logsumexp(l, axis=-1); nll[b,i] = z[b,i] - l[b,i,y[b,i]]; "
+    at = "i,b" if turned else "b,i"
+    text += f"; z = logsumexp(l, axis=-1); nll[b,i] = z[{at}] - l[{at},y[b,i]]; "
     if smoothing:
         shapes["epsilon"] = ""
-        text += "u[b,i] = z[b,i] - sum[v](l[b,i,v])/N; e[b,i] = (1 - epsilon)*nll[b,i] + epsilon*u[b,i]; "
+        text += f"u[b,i] = z[{at}] - sum[v](l[{at},v])/N; e[b,i] = (1 - epsilon)*nll[b,i] + epsilon*u[b,i]; "
     total = "e" if smoothing else "nll"
     text += f"L = sum[b,i](weight[b,i]*{total}[b,i])"
     return Equations("loss", text, shapes, ("L",), ("nll",), ("weight", "epsilon"))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from gradproof.models.errors import CheckpointError
 
 
 @contextmanager
@@ -36,6 +39,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """The folder, and those it lies in, unless they exist; an error if no file can be made in it."""
+    try:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except FileExistsError:
+        raise CheckpointError(f"{path} is a file: a run needs a folder") from None
+    except OSError as error:
+        raise CheckpointError(f"cannot write to the folder {path}: {reason(error)}") from None
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -134,7 +134,11 @@ class Model(ABC, Generic[BatchType]):
     def token_losses(self, batch: BatchType) -> Array:
         """−log p of every target (B,T); where the mask is false it means nothing."""
         values = {**self.parameters, **self.values(batch, 1.0)}
-        return run(self.evaluation_steps, values)["nll"]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is found below
+            found = run(self.evaluation_steps, values)
+        if not np.isfinite(found["nll"][self.mask(batch)]).all():
+            raise TrainingError(f"the loss of a token is not finite: {first_bad(self.evaluation_steps, Tape(found))}")
+        return found["nll"]
 
     def logits(self, batch: BatchType) -> Array:
         """The logits (B,T,N) of a batch."""

@@ -12,8 +12,7 @@ array([0.8])
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -95,8 +94,8 @@ class Optimiser:
         self.steps = 0
         self.state = {key: np.zeros(size, dtype) for key in self.method.state}
 
-    def step(self, theta: Array, gradient: Array, rate: float, pool: Executor | None = None) -> None:
-        """Change `theta` (n,) in place by one step along its gradient (n,), in the threads of `pool`."""
+    def step(self, theta: Array, gradient: Array, rate: float, run: Callable[..., Iterable[object]] = map) -> None:
+        """Change `theta` (n,) in place by one step along its gradient (n,); `run` may spread stretches over threads."""
         self.steps += 1
         update, numbers = compiled_method(self.name, self.l2 != 0)
         given = {**self.settings, "eta": float(rate), "t": float(self.steps), "l2": self.l2}
@@ -114,7 +113,7 @@ class Optimiser:
                     values[...] = new[f"{name}_new"]
 
         starts = range(0, len(theta), CHUNK)
-        for _ in map(change, starts) if pool is None else pool.map(change, starts):
+        for _ in run(change, starts):
             pass
 
     def arrays(self) -> dict[str, Array]:

@@ -17,7 +17,7 @@ from gradproof.models.batches import Examples, PairBatches, encode_pairs, evalua
 from gradproof.models.checkpoint import load_checkpoint
 from gradproof.models.cmu import read_cmudict, split_cmudict
 from gradproof.models.data import Pair, merge_references, read_pairs, read_text, split_pairs, split_text
-from gradproof.models.decoding import Hypothesis, beam_search, greedy, start_tokens
+from gradproof.models.decoding import Hypothesis, beam_search, greedy, sample, start_tokens
 from gradproof.models.errors import DataError, TrainingError
 from gradproof.models.incremental import stepper
 from gradproof.models.metrics import Perplexity, bleu, error_rates
@@ -76,6 +76,8 @@ def load_pairs(settings: DataSettings) -> Pairs:
 
 def load_text(settings: DataSettings) -> str:
     """The text of a file, or of a task: one pair a line."""
+    if settings.data == "cmudict":
+        raise DataError("cmudict holds pairs, words and their phonemes: train seq2seq or transformer on it")
     if settings.data in TASKS:
         return "".join(f"{p.source} = {p.target}\n" for p in task_pairs(settings.data, settings.count, settings.seed))
     return read_text(settings.data)
@@ -157,6 +159,8 @@ def _text_run(
     seed = settings.seed
     batches = TextBatches(tokens.encode(train), data.batch, data.length, seed=seed, masked=rate, vocabulary=tokens)
     ids = tokens.encode(held_out)
+    if len(ids) < 2:
+        raise DataError(f"{data.data} is too short: of the part held out for validation {len(ids)} token(s) are left")
 
     def validate() -> dict[str, float]:
         value = text_perplexity(model, ids, data, tokens if masked else None)
@@ -186,9 +190,18 @@ def text_perplexity(model: Model[Any], ids: Sequence[int], data: DataSettings, m
 
 
 def translate(
-    run: Run, sources: Sequence[str], beam: int = 1, n_best: int = 1, alpha: float = 1.0
+    run: Run,
+    sources: Sequence[str],
+    beam: int = 1,
+    n_best: int = 1,
+    alpha: float = 1.0,
+    limit: int | None = None,
+    drawn: dict[str, Any] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses for each source, best first: greedy for a beam of 1."""
+    """The hypotheses for each source, best first: greedy for a beam of 1, unless `drawn` (settings of `sample`).
+
+    At most `limit` symbols, and at most 10 more than three times the length of the source.
+    """
     if run.kind not in PAIR_MODELS:
         raise DataError(f"a {run.kind} model does not translate; it continues a text or fills in masked tokens")
     step = stepper(run.model)  # type: ignore[arg-type]
@@ -197,11 +210,13 @@ def translate(
     for batch in evaluation_batches(encoded, max(1, 256 // beam)):
         state = step.start(batch.source, batch.source_mask)
         prompt = start_tokens(len(batch.rows), BOS)
-        limit = min(run.limit - 1, 3 * batch.source.shape[1] + 10)
-        if beam == 1:
-            results = [[h] for h in greedy(step, state, prompt, limit=limit)]
+        most = min(run.limit - 1, 3 * batch.source.shape[1] + 10, limit or run.limit)
+        if drawn:
+            results = [[h] for h in sample(step, state, prompt, limit=most, **drawn)]
+        elif beam == 1:
+            results = [[h] for h in greedy(step, state, prompt, limit=most)]
         else:
-            results = beam_search(step, state, prompt, limit=limit, width=beam, n_best=n_best, alpha=alpha)
+            results = beam_search(step, state, prompt, limit=most, width=beam, n_best=n_best, alpha=alpha)
         for row, hypotheses in zip(batch.rows, results, strict=True):
             found[int(row)] = hypotheses
     return found
@@ -239,6 +254,8 @@ def evaluate(run: Run, beam: int = 1, count: int | None = None) -> dict[str, flo
 
 def attention_weights(run: Run, source: str, tokens: Sequence[int]) -> tuple[Any, list[str], list[str]]:
     """Attention of the decoder's last layer to the source while it writes `tokens`, (heads, T, S), and both texts."""
+    if run.kind not in PAIR_MODELS:
+        raise DataError(f"a {run.kind} model has no source to attend to: there is nothing to draw")
     batch = next(iter(evaluation_batches(_one(run, source, tokens), 1)))
     from gradproof.models.wiring import run as evaluated
 

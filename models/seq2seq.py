@@ -3,7 +3,7 @@
 >>> config = Seq2SeqConfig(source_size=7, target_size=9, width=8, embedded=6)
 >>> model = Seq2Seq(config, seed=0)
 >>> [step.where for step in model.evaluation_steps]
-['encoder.embedding', 'encoder.0', 'decoder.embedding', 'decoder.0', 'attention', 'output']
+['encoder.0', 'decoder.0', 'attention', 'output']
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from gradproof.models.parameters import Parameters, initialise
 from gradproof.models.wiring import Plan, Step
 
 Array = NDArray[Any]
+SMALL = 256  # a vocabulary of this size has fewer tokens than a batch: its input products are made once and looked up
 
 
 @dataclass(frozen=True)
@@ -94,36 +95,44 @@ class Seq2Seq(Model[PairBatch]):
 
     def plan(self) -> Plan:
         c = self.config
-        widths = {"d": c.width, "u": c.width, "q": c.readout_width, "a_": c.hidden or c.width, "p": c.embedded}
+        widths = {"d": c.width, "u": c.width, "q": c.readout_width, "d_a": c.hidden or c.width, "p": c.embedded}
         return Plan({**widths, "N": c.target_size})
 
     def planned(self, dropout: bool) -> Plan:
         """The whole model, from tokens to the loss."""
         plan = self.plan()
-        memory, starts = self.encoder(plan, dropout)
-        self.decoder(plan, dropout, memory, starts, context=starts[-1]["h"])
-        value = plan.steps[-1].writes["R"]
-        stated = equations.loss(False, True, self.config.smoothing > 0)
+        memory, starts = self.encoder(plan, dropout, small=SMALL)
+        value = self.decoder(plan, dropout, memory, starts, context=starts[-1]["h"], small=SMALL)
+        stated = equations.loss(False, True, self.config.smoothing > 0, turned=True)
         data = {"H": value, "y": "y", "weight": "weight", "epsilon": "epsilon"}
         plain = {own: own for own in (*stated.outputs, *stated.extra)}
         widths = {"d": self.config.readout_width}
         plan.add("output", stated, {k: v for k, v in data.items() if k in stated.shapes}, plain, widths)
         return plan
 
-    def encoder(self, plan: Plan, dropout: bool) -> tuple[str, list[dict[str, str]]]:
+    def embed(self, plan: Plan, side: str, tokens: str, size: int, dropout: bool, small: int) -> dict[str, str]:
+        """What the first layer reads: embeddings x, or the tokens themselves where there are at most `small` of them.
+
+        Dropout of embeddings leaves no two tokens the same.
+        """
+        name = f"{side}.embedding"
+        if size <= small and not dropout:
+            plan.shapes[f"{name}.E"] = (size, self.config.embedded)
+            return {"w": tokens, "E": f"{name}.E"}
+        return {"x": plan.add(name, recurrent.embedding(dropout), {"w": tokens}, widths={"N": size})}
+
+    def encoder(self, plan: Plan, dropout: bool, small: int = 0) -> tuple[str, list[dict[str, str]]]:
         """The memory (S,B,width), and the last states of each layer."""
         c = self.config
-        value = plan.add(
-            "encoder.embedding", recurrent.embedding(dropout), {"w": "source"}, widths={"N": c.source_size}
-        )
+        inputs = self.embed(plan, "encoder", "source", c.source_size, dropout, small)
         starts = []
         for number in range(c.layers):
             width = c.embedded if number == 0 else c.width
             if not c.bidirectional:
-                value, ends = self.direction(plan, f"encoder.{number}", value, width, False)
+                value, ends = self.direction(plan, f"encoder.{number}", inputs, width, False)
             else:
                 sides = [
-                    self.direction(plan, f"encoder.{number}.{d}", value, width, d == "back") for d in ("ahead", "back")
+                    self.direction(plan, f"encoder.{number}.{d}", inputs, width, d == "back") for d in ("ahead", "back")
                 ]
                 (first, ahead), (second, back) = sides
                 value = plan.add(f"encoder.{number}.joined", recurrent.joined(3), {"f": first, "g": second})
@@ -132,38 +141,43 @@ class Seq2Seq(Model[PairBatch]):
                     for s in ahead
                 }
             starts.append(ends)
+            inputs = {"x": value}
         return value, starts
 
-    def direction(self, plan: Plan, where: str, value: str, width: int, reverse: bool) -> tuple[str, dict[str, str]]:
+    def direction(
+        self, plan: Plan, where: str, inputs: dict[str, str], width: int, reverse: bool
+    ) -> tuple[str, dict[str, str]]:
         """One direction of one layer of the encoder: its states and its last states."""
         c = self.config
-        stated = recurrent.layer(c.cell, encoder=True, reverse=reverse)
-        data = {"x": value, "m": "source.m", **{f"{s}_0": "encoder.zero" for s in self.states}}
+        stated = recurrent.layer(c.cell, encoder=True, reverse=reverse, tokens="w" in inputs)
+        data = {**inputs, "m": "source.m", **{f"{s}_0": "encoder.zero" for s in self.states}}
         own = c.width // 2 if c.bidirectional else c.width
         value = plan.add(where, stated, data, widths={"p": width, "d": own})
         return value, {s: f"{where}.{'last' if s == 'h' else 'last_c'}" for s in self.states}
 
-    def decoder(self, plan: Plan, dropout: bool, memory: str, starts: list[dict[str, str]], context: str) -> None:
-        """Adds the decoder; its last step writes the readout R (B,T,q). `starts` names the initial states."""
+    def decoder(
+        self, plan: Plan, dropout: bool, memory: str, starts: list[dict[str, str]], context: str, small: int = 0
+    ) -> str:
+        """Adds the decoder; returns the name of its readout (T,B,q). `starts` names the initial states."""
         c = self.config
-        value = plan.add("decoder.embedding", recurrent.embedding(dropout), {"w": "target"})
+        inputs = self.embed(plan, "decoder", "target", c.target_size, dropout, 0 if c.feeding else small)
         attended = {"H": memory, "M": "source.M"}
         if c.feeding:
             stated = recurrent.fed_decoder(c.cell, c.score, c.layers, dropout)
             names = [("" if c.layers == 1 else str(k + 1), start) for k, start in enumerate(starts)]
             data = {f"{s}_0{n}": name for n, start in names for s, name in start.items()}
-            plan.add("decoder", stated, {"x": value, "y_0": "decoder.feed", **attended, **data})
-            return
+            return plan.add("decoder", stated, {**inputs, "y_0": "decoder.feed", **attended, **data})
+        value = ""
         for number, start in enumerate(starts):
             fixed = c.score == "none" and number == 0
-            stated = recurrent.layer(c.cell, context=fixed)
-            data = {"x": value, **{f"{s}_0": name for s, name in start.items()}, **({"ctx": context} if fixed else {})}
+            stated = recurrent.layer(c.cell, context=fixed, tokens="w" in inputs)
+            data = {**inputs, **{f"{s}_0": name for s, name in start.items()}, **({"ctx": context} if fixed else {})}
             width = c.embedded if number == 0 else c.width
             value = plan.add(f"decoder.{number}", stated, data, widths={"p": width})
-        if c.score == "none":
-            plan.add("readout", recurrent.turned(dropout), {"s": value})
-        else:
-            plan.add("attention", recurrent.attention(c.score, dropout), {"s": value, **attended})
+            inputs = {"x": value}
+        if c.score != "none":
+            return plan.add("attention", recurrent.attention(c.score, dropout), {"s": value, **attended})
+        return plan.add("readout", recurrent.dropped(), {"s": value}) if dropout else value
 
     def steps(self, dropout: bool) -> list[Step]:
         return self.planned(dropout).steps
@@ -172,7 +186,7 @@ class Seq2Seq(Model[PairBatch]):
     def logit_step(self) -> Step:
         plan = self.plan()
         value = self.evaluation_steps[-1].reads["H"]
-        plan.add("output", equations.output(False, True), {"H": value}, {"l": "l", "lp": "lp"})
+        plan.add("output", equations.output(False, True, turned=True), {"H": value}, {"l": "l", "lp": "lp"})
         return plan.steps[-1]
 
     # -------------------------------------------------------------------------------------------------------- batches

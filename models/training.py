@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from gradproof.models.batches import Batches
 from gradproof.models.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gradproof.models.errors import MissingPackageError, TrainingError
+from gradproof.models.files import make_folder
 from gradproof.models.memory import kept_memory
 from gradproof.models.model import Model, Result, added
 from gradproof.models.optimisers import METHODS, Optimiser, clip, schedule
@@ -124,6 +125,11 @@ class Trainer:
                 raise TrainingError("a gradient is not finite")
         except TrainingError as error:
             raise TrainingError(f"step {number}: {self.explained(error, locals().get('total'))}") from None
+        except MemoryError:
+            raise TrainingError(
+                f"step {number}: a batch of {tokens} targets does not fit into the memory; "
+                "make it smaller (and accumulate more of them), or the sequences shorter"
+            ) from None
         self.optimiser.step(self.model.parameters.vector, vector, self.rate(number), run)
         self.state.step = number
         self.state.since = [self.state.since[0] + total.nll, self.state.since[1] + total.tokens]
@@ -141,6 +147,8 @@ class Trainer:
     def run(self, progress: bool = False) -> list[dict[str, float]]:
         """Train to the last step, or until Ctrl-C: the step under way is finished and saved. Returns the history."""
         settings = self.settings
+        if self.out is not None:
+            make_folder(self.out)  # an error now, not after hours
         with (
             Bar(settings.steps, self.state.step, progress) as bar,
             interruptible() as interrupted,
@@ -168,7 +176,10 @@ class Trainer:
     def record(self, bar: Bar) -> None:
         nll, tokens = self.state.since
         row = {"step": self.state.step, "loss": nll / max(tokens, 1), "rate": self.rate(self.state.step)}
-        row |= self.validate() if self.validate else {}
+        try:
+            row |= self.validate() if self.validate else {}
+        except TrainingError as error:
+            raise TrainingError(f"validation after step {self.state.step}: {error}") from None
         self.state.history.append(row)
         self.state.since = [0.0, 0.0]
         bar.note(row)
@@ -191,15 +202,15 @@ class Trainer:
                 save_curves(self.state.history, self.out / "loss.png")
 
     def resume(self) -> None:
-        """Go on from the checkpoint in `out`, exactly: same data, same settings (`steps` may be larger)."""
+        """Go on from the checkpoint in `out`, exactly: same data, model and settings (`steps` may be larger)."""
         assert self.out is not None
         found = load_checkpoint(self.out, shapes=self.model.parameters.shapes)
-        before, now = found.progress["settings"], asdict(self.settings)
-        for name in before.keys() & now.keys() - {"steps"}:
-            if before[name] != now[name]:
-                raise TrainingError(
-                    f"the run was made with {name} {before[name]}, not {now[name]}: it cannot go on exactly"
-                )
+        for before, now in ((found.progress["settings"], asdict(self.settings)), (found.config, self.config)):
+            for name in sorted(before.keys() & now.keys() - {"steps", "data"}):  # the batches know their data
+                if before[name] != now[name]:
+                    raise TrainingError(
+                        f"the run was made with {name} {before[name]}, not {now[name]}: it cannot go on exactly"
+                    )
         self.batches.restore(found.progress["batches"])
         self.model.parameters.load(found.parameters)
         self.optimiser.restore(found.optimiser)

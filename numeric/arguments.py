@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, S, Symbol
 
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.symbolic.equations.system import Array
@@ -25,7 +26,7 @@ class Reading:
     size: Symbol
     array: str
     axis: int
-    slope: int
+    slope: Expr  # a number, or made of sizes that are read before: n in v:m*n
     rest: Expr
 
 
@@ -42,16 +43,16 @@ def readings(arrays: Iterable[Array]) -> dict[Symbol, Reading]:
     found: dict[Symbol, Reading] = {}
     for name, axis, size in axes:
         if isinstance(size, Symbol):
-            found.setdefault(size, Reading(size, name, axis, 1, size - size))
+            found.setdefault(size, Reading(size, name, axis, S.One, S.Zero))
     while True:
         for name, axis, size in axes:
             unknown = size.free_symbols - found.keys()
             if len(unknown) == 1:
                 (symbol,) = unknown
                 slope = size.expand().coeff(symbol)
-                if slope.is_Integer and slope != 0:
-                    rest = (size - slope * symbol).expand()
-                    found[symbol] = Reading(symbol, name, axis, int(slope), rest)
+                rest = (size - slope * symbol).expand()
+                if slope != 0 and (slope.free_symbols | rest.free_symbols) <= found.keys():
+                    found[symbol] = Reading(symbol, name, axis, slope, rest)
                     break
         else:
             return found
@@ -62,6 +63,7 @@ class Arguments:
     arrays: tuple[Array, ...]
     readings: Mapping[Symbol, Reading]
     given: tuple[Symbol, ...]  # sizes that no array shows
+    unused: tuple[Array, ...] = field(default=(), kw_only=True)  # declared arrays that nothing reads: they may be given
 
     @classmethod
     def of(cls, arrays: Iterable[Array], sizes: Iterable[Symbol]) -> Arguments:
@@ -70,15 +72,21 @@ class Arguments:
         read = readings(arrays)
         return cls(arrays, read, tuple(size for size in sizes if size not in read))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return (*(array.name for array in self.arrays), *(size.name for size in self.given))
+
+    @property
+    def declared(self) -> tuple[Array, ...]:
+        """All arrays that may be given."""
+        return (*self.arrays, *self.unused)
 
     def check(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """The arguments as arrays of one type of number, under the names that the function has for them.
 
         Raises ArgumentError.
         """
+        values = {name: value for name, value in values.items() if name not in {array.name for array in self.unused}}
         self._check_names(values)
         arrays = {array.name: self.convert(array, values[array.name]) for array in self.arrays}
         dtype = self.dtype(values[a.name] for a in self.arrays if a.below is None)
@@ -133,13 +141,14 @@ class Arguments:
                 raise ArgumentError(f"{array.name} is empty: its shape is {arrays[array.name].shape}")
         for reading in self.readings.values():
             length = arrays[reading.array].shape[reading.axis] - int(reading.rest.xreplace(sizes))
-            if length % reading.slope or length // reading.slope < 1:
+            slope = int(reading.slope.xreplace(sizes))
+            if length % slope or length // slope < 1:
                 shape = self._array(reading.array).shape[reading.axis]
                 raise ArgumentError(
                     f"axis {reading.axis} of {reading.array} is {shape} = {arrays[reading.array].shape[reading.axis]}: "
                     f"no size {reading.size} ≥ 1 fits"
                 )
-            sizes[reading.size] = length // reading.slope
+            sizes[reading.size] = length // slope
         for array in self.arrays:
             for axis, (size, length) in enumerate(zip(array.shape, arrays[array.name].shape, strict=True)):
                 if not size.free_symbols <= sizes.keys():

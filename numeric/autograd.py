@@ -65,7 +65,7 @@ def _forward(sample: Sample, device: str, oracle: Oracle | None) -> Callable[...
     sizes = {str(size): value for size, value in sample.sizes.items()}
     rest = {
         array.name: torch.as_tensor(sample.inputs[array.name], device=device)
-        for array in sample.compiled.arguments.arrays
+        for array in sample.compiled.arguments.declared
         if array.name in derivation.forward.arrays
     }
 

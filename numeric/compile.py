@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from gradproof.numeric.arguments import Arguments, readings
 from gradproof.numeric.lowering.lower import Lowering
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.lowering.schedule import Entry, Schedule
+from gradproof.numeric.lowering.solving import with_solutions
 from gradproof.numeric.lowering.stable import stabilise
 from gradproof.numeric.lowering.statements import lower_system
 from gradproof.numeric.printers.inplace_printer import InPlacePrinter
@@ -138,7 +139,7 @@ def compile_with(
     if isinstance(derived, System):
         wanted = tuple(outputs or derived.outputs)
         system, result = derived.needed(wanted), Result(wanted, None)
-        arrays = inputs_of(system, derived)
+        arrays, unused = inputs_of(system, derived), []
     else:
         pairs = {name: gradient.equation.name for name, gradient in derived.gradients.items()}
         wanted = (derived.output, *pairs.values())
@@ -146,12 +147,13 @@ def compile_with(
         read = {name for equation in system.equations for name in names(equation.body)}
         declared = dict.fromkeys([*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])])
         declared.update(dict.fromkeys(name for name in system.inputs if name in read))
-        arrays = [system.arrays[name] for name in declared]
+        arrays, unused = parted(system, [system.arrays[name] for name in declared], {*read, *derived.wrt})
     name = name or ("forward" if result.variables is None else "value_and_gradients")
     derived_names = (
         [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
     )
-    return Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment).build(name)
+    builder = Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment)
+    return builder.build(name, unused)
 
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:
@@ -187,6 +189,21 @@ def inputs_of(system: System, whole: System) -> list[Array]:
             found.append(array)
             known = readings(found)
     return found
+
+
+def parted(system: System, arrays: Sequence[Array], read: Collection[str]) -> tuple[list[Array], list[Array]]:
+    """The arrays that are read, or show a size that is, and the others."""
+    used = [array for array in arrays if array.name in read]
+    sizes = {
+        size
+        for equation in system.equations
+        for expr in (equation.body, *(bound for _, *bounds in equation.axes for bound in bounds))
+        for size in expr.atoms(Size)
+    }
+    for array in arrays:
+        if array not in used and not (readings([array]).keys() & sizes) <= readings(used).keys():
+            used.append(array)
+    return [array for array in arrays if array in used], [array for array in arrays if array not in used]
 
 
 @dataclass(frozen=True)
@@ -227,8 +244,8 @@ class Builder:
 
     def scheduled(self) -> list[Entry]:
         low = Lowering(self.system)
-        statements = lower_system(low, self.system)
-        returned = map(identifier, self.result.names)
+        returned = [identifier(name) for name in self.result.names]
+        statements = with_solutions(low.graph, lower_system(low, self.system), returned)
         taken = [*map(identifier, self.system.arrays), *(size.name for size in self.system.sizes)]
         schedule = Schedule(statements, self.printer, returned, taken, self.comment)
         self.printer.prepare(schedule)
@@ -248,10 +265,11 @@ class Builder:
         read = readings(self.arrays)
         for size in used:  # the list grows while it is read
             if size in read:
-                used += [other for other in sorted(read[size].rest.free_symbols, key=str) if other not in used]
+                needed = read[size].rest.free_symbols | read[size].slope.free_symbols
+                used += [other for other in sorted(needed, key=str) if other not in used]
         return used
 
-    def build(self, name: str) -> Compiled:
+    def build(self, name: str, unused: Sequence[Array] = ()) -> Compiled:
         symbols = [Symbol(identifier(argument)) for argument in self.arguments.names]
         entries = [*read_sizes(self.printer, self.arguments, self.used_sizes()), *self.entries]
         function = sympy.lambdify(
@@ -266,7 +284,8 @@ class Builder:
         docstring = self.docstring()
         source = complete(self.printer, header(name, [str(symbol) for symbol in symbols]), docstring, body)
         function.__name__, function.__doc__ = name, docstring.strip().strip('"')
-        return Compiled(name, source, guarded(self.printer, function), self.arguments, self.result.variables)
+        arguments = replace(self.arguments, unused=tuple(unused))
+        return Compiled(name, source, guarded(self.printer, function), arguments, self.result.variables)
 
     def docstring(self) -> str:
         """What the function computes, and the shapes of its arguments."""

@@ -161,7 +161,7 @@ class Sample:
         for attempt in range(TRIES):
             sizes = random_sizes(derivation.system, seed)
             drawn = random_inputs(derivation.system, sizes, seed + 1000 * attempt, positive=attempt % 2 == 1)
-            inputs = {array.name: np.asarray(drawn[array.name]) for array in compiled.arguments.arrays}
+            inputs = {array.name: np.asarray(drawn[array.name]) for array in compiled.arguments.declared}
             extra = {size.name: sizes[size] for size in compiled.arguments.given}
             with np.errstate(all="ignore"):
                 value, gradients = compiled(**inputs, **extra)
@@ -189,7 +189,7 @@ class Sample:
     def directions(self) -> list[str]:
         """The arrays along which variables change, in the order of the variables (a Jacobian–vector product)."""
         known = {*self.derivation.forward.inputs, self.derivation.cotangent}
-        return [array.name for array in self.compiled.arguments.arrays if array.name not in known]
+        return [array.name for array in self.compiled.arguments.declared if array.name not in known]
 
     def kind(self, name: str) -> str:
         """What a result is, by its name and shape."""

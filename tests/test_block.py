@@ -18,6 +18,7 @@ STATED = {
     "swiglu": equations.feed_forward("swiglu", False),
     "loss": equations.loss(True, True, True),
     "rnn": recurrent_equations.layer("rnn"),
+    "gru": recurrent_equations.layer("gru", encoder=True, tokens=True),
     "readout": recurrent_equations.attention("additive", False),
 }
 
@@ -29,6 +30,19 @@ def test_every_step_of_a_blocks_derivation_is_checked(name: str) -> None:
     plain, checked = derived(stated), derived(stated, checked=True)
     for variable in stated.variables:
         assert checked.defined[bar(variable)] == plain.defined[bar(variable)]
+
+
+def test_a_relu_keeps_its_result_alone() -> None:
+    kept = differentiated(_Key(equations.feed_forward("relu", False))).kept
+    assert "C" in kept
+    assert "F" not in kept
+
+
+def test_an_outer_product_is_not_made() -> None:
+    """The adjoint of F is v_k e_tj: both sums over it are products with v and e."""
+    code = differentiated(_Key(recurrent_equations.attention("additive", False)))
+    assert bar("e") in code.systems[1].arrays
+    assert bar("F") not in code.systems[1].arrays
 
 
 def test_layers_share_their_code() -> None:

@@ -26,13 +26,27 @@ BLOCKS = {
     "embedding": embedding(True, True, False),
     "loss": loss(False, True, False),
     "smoothed": loss(True, False, True),
+    "positions first": loss(False, True, True, turned=True),
     "rnn": layer("rnn", encoder=True),
     "gru": layer("gru", encoder=True, reverse=True),
     "lstm": layer("lstm", context=True),
+    "masked lstm": layer("lstm", encoder=True),
+    "tokens": layer("gru", encoder=True, reverse=True, tokens=True),
     "dot": readout("dot", False),
     "additive": readout("additive", True),
+    "turned places": Equations(
+        "turned", "L = sum[b,i](logsumexp(l[i,b,:]) - l[i,b,y[b,i]])", {"l": "T,B,N", "y": "B,T:index=N"}, ("L",)
+    ),
+    "a part of an axis": Equations(
+        "part",
+        "K[b,j,a] = X[b,j,a]**2; L = K[:, :F]; N = K[:, F:]; "
+        "u[b,a,i] = sum[j](A[b,a,i,j]*L[b,j,a]); v[b,a,i] = sum[j](C[b,a,i,j]*N[b,j,a])",
+        {"X": "B,F+G,h", "A": "B,h,T,F", "C": "B,h,T,G"},
+        ("u", "v"),
+    ),
 }
 LENGTH = {"B": 3, "T": 5, "Ts": 4, "S": 4, "d": 6, "h": 2, "d_k": 3, "d_v": 3, "d_p": 2, "m": 7, "N": 6, "2": 2}
+LENGTH |= {"F": 4, "G": 2}
 
 
 def arrays(shapes: dict[str, str], seed: int = 0) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradproof.models import seq2seq
 from gradproof.models.batches import PairBatch
 from gradproof.models.equivalence import compare, random_pairs, seq2seq_other
 from gradproof.models.errors import TrainingError
@@ -59,6 +60,23 @@ def test_a_padded_batch_equals_its_sentences_one_by_one(settings: dict[str, Any]
     assert sum(part.loss for part in parts) == pytest.approx(whole.loss, rel=1e-12)
     total = sum(part.gradients.vector for part in parts)
     assert np.abs(total - whole.gradients.vector).max() <= 1e-12 * np.abs(whole.gradients.vector).max()
+
+
+@pytest.mark.parametrize("settings", MODELS[:3], ids=IDS[:3])
+def test_products_of_the_vocabulary_equal_those_of_the_batch(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small vocabulary's input products are made once and looked up; a large one's are those of all embeddings."""
+    few = made(**settings)
+    looked_up = few.loss_and_gradients(some_batch())
+    monkeypatch.setattr(seq2seq, "SMALL", 0)
+    many = made(**settings)
+    embedded = many.loss_and_gradients(some_batch())
+    assert len(many.evaluation_steps) == len(few.evaluation_steps) + 2
+    assert many.parameters.shapes == few.parameters.shapes
+    assert looked_up.loss == pytest.approx(embedded.loss, rel=1e-13)
+    largest = np.abs(embedded.gradients.vector).max()
+    assert np.abs(looked_up.gradients.vector - embedded.gradients.vector).max() <= 1e-13 * largest
 
 
 def test_sequences_of_one_token() -> None:

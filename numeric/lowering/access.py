@@ -74,9 +74,8 @@ def lower_access(low: Lowering, access: Access, ranges: Ranges, wanted: Sequence
         if kind == "window":
             node, labels = _window(low, node, labels, axis, steps[axis], ranges, wanted)
     node, labels = _diagonals(low, node, labels)
-    node, labels = _lookup(
-        low, node, labels, {k: indices[k] for k, kind in enumerate(kinds) if kind == "lookup"}, ranges
-    )
+    looked_up = {k: indices[k] for k, kind in enumerate(kinds) if kind == "lookup"}
+    node, labels = _lookup(low, node, labels, looked_up, ranges, wanted)
     return Part(node, tuple(labels))  # type: ignore[arg-type]
 
 
@@ -250,8 +249,15 @@ def _diagonals(low: Lowering, node: Node, labels: Labels) -> tuple[Node, Labels]
     return node, labels
 
 
-def _lookup(low: Lowering, node: Node, labels: Labels, indices: dict[int, Expr], ranges: Ranges) -> tuple[Node, Labels]:
-    """NumPy's indexing by arrays of numbers, on the axes that need it."""
+def _lookup(
+    low: Lowering,
+    node: Node,
+    labels: Labels,
+    indices: dict[int, Expr],
+    ranges: Ranges,
+    wanted: Sequence[Index],
+) -> tuple[Node, Labels]:
+    """NumPy's indexing by arrays of numbers, on the axes that need it; the result is laid out as the reader wants."""
     if not indices:
         return node, labels
     axes = [labels.index(axis) for axis in indices]
@@ -262,7 +268,7 @@ def _lookup(low: Lowering, node: Node, labels: Labels, indices: dict[int, Expr],
         if plan is not None and leaves(plan, node.shape[position], ranges):
             part = _clipped(low, part, node.shape[position])
         parts.append(part)
-    order = order_of([part.letters for part in parts], [])
+    order = order_of([part.letters for part in parts], wanted)
     aligned = [low.align(part, order) for part in parts]
     taken = low.graph.take(node, axes, aligned)
     rest = [label for k, label in enumerate(labels) if k not in axes]

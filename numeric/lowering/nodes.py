@@ -19,6 +19,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from sympy import Expr, Integer, Mul, S, sympify
@@ -31,6 +32,7 @@ RESERVED = frozenset(
 )
 
 
+@cache
 def identifier(name: str) -> str:
     """A name that Python accepts.
 
@@ -211,7 +213,11 @@ class Graph:
         return self.make("view", [node], axes, shape, node.kind)
 
     def _passed(self, node: Node, axes: Sequence[int | None]) -> Node | None:
-        """A sign, a number, a division or a cast stays outside of a view of its only array."""
+        """A sign, a number, a division, a cast and zeros around an array stay outside of a view of it."""
+        order = [axis for axis in axes if axis is not None]
+        if node.op == "place" and len(order) == len(axes) and all(isinstance(place, Cut) for place in node.data):
+            places, shape = ([sizes[axis] for axis in order] for sizes in (node.data, node.shape))
+            return self.put(self.view(node.args[0], order), places, shape)
         if node.op == "pow" and is_scalar(node.args[1], -1):
             return self.pow(self.view(node.args[0], axes), node.args[1])
         if node.op == "float":

@@ -439,6 +439,7 @@ FALLBACK = {
     "scatter": "{}_scattered",
     "take": "{}_taken",
     "float": "{}_mask",
+    "solve": "{}_solved",
 }
 
 

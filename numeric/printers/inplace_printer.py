@@ -5,6 +5,7 @@
     Σ over j of A[i,j] B[i,j]     →   np.einsum("...i,...i->...", A, B)
     S where the mask allows, else −∞   →   S += np.where(mask, 0, -np.inf)
     P[b,v] − δ(v, y[b])           →   P.copy();  one entry of each row −= 1
+    h[t+1] = x[t] + h[t] @ W, in a loop   →   np.matmul(h[t], W, out=h[t + 1]);  h[t + 1] += x[t]
 
 The first operand that is a new array becomes the result. An array that is read for the last time gives its memory to
 the result (`np.subtract(S, m, out=S)`).
@@ -21,10 +22,10 @@ import sympy
 from sympy import S
 
 from gradproof.numeric.lowering.nodes import Node, is_scalar
-from gradproof.numeric.lowering.statements import Fill, Lines, Target
+from gradproof.numeric.lowering.statements import Fill, Lines, Loop, Store, Target
 from gradproof.numeric.printers.number_printer import POSTFIX
 from gradproof.numeric.printers.numpy_printer import HELPERS, TABLE, NumpyPrinter, extent
-from gradproof.numeric.printers.statement_printer import VIEWS
+from gradproof.numeric.printers.statement_printer import STATEMENTS, VIEWS
 
 if TYPE_CHECKING:
     from gradproof.numeric.lowering.schedule import Schedule
@@ -33,10 +34,10 @@ FRESH = frozenset({"matmul", "tensordot", "einsum", "add", "mul", "call", "where
 PASSED = frozenset({"view", "reshape", "squeeze"})  # a view of a new array is as good
 
 ADD_ROWS = '''def add_rows(target, places, values):
-    """target[places[i]] += values[i] for all i in turn: by a product with 0s and 1s, or sorted, if that is large."""
+    """target[places[i]] += values[i] for all i in turn: by a product with 0s and 1s, or sorted, for a long target."""
     n, places = len(target), places.reshape(-1)
     values = values.reshape(len(places), target.size // max(n, 1))
-    if n * len(places) <= 1 << 20:
+    if n <= 96:
         chosen = np.zeros((n, len(places)), values.dtype)
         chosen[places, np.arange(len(places))] = 1
         target += (chosen @ values).reshape(target.shape)
@@ -81,8 +82,9 @@ class InPlacePrinter(NumpyPrinter):
 
     def assigned(self, target: str, node: Node | Fill) -> tuple[str, list[str]]:
         text, lines = super().assigned(target, node)
-        named = isinstance(node, Node) and self.names.get(node, target) != target
-        if lines or named or isinstance(node, Fill) or "[" in target or node.kind != "f" or not node.rank:
+        if isinstance(node, Fill) or "[" in target or node.kind != "f" or not node.rank:
+            return text, lines
+        if self.names.get(node, target) != target or (lines and node.op != "add"):
             return text, lines
         self.giving = self.dying.get(target, frozenset())
         text, lines = self.steps(target, node)
@@ -91,6 +93,48 @@ class InPlacePrinter(NumpyPrinter):
             text, lines = self.steps(target, node)
         self.giving = frozenset()
         return text, lines
+
+    def statement(self, item: Store | Loop | Fill) -> list[str]:
+        """A step of a loop is computed where it belongs, without a new array that is copied there."""
+        if isinstance(item, Store) and item.places and item.node.kind == "f":
+            target = f"{item.name}{self.subscript(item.places, item.shape)}"
+            if (lines := self.written(target, item.node)) is not None:
+                return [*item.comment, *lines]
+        return super().statement(item)
+
+    def written(self, target: str, node: Node) -> list[str] | None:
+        """Statements that write a new array into the memory of the target."""
+        if node in self.names or not node.rank:
+            return None
+        if node.op == "matmul" and all(arg.rank == 2 for arg in node.args):
+            return [f"np.matmul({', '.join(map(self.expression, node.args))}, out={target})"]
+        if node.op == "call":
+            ufunc = self.ufunc(node)
+            return ufunc and [f"{ufunc[0]}({ufunc[1].format(*map(self.expression, node.args))}, out={target})"]
+        if node.op == "mul":
+            args = [part for arg in node.args for part in self.factors(arg)]
+            if any(arg.op == "scalar" or self.is_inverse(arg) for arg in args):
+                return None
+            first, *rest = sorted(args, key=lambda arg: -extent(arg))
+            return [f"np.multiply({self.expression(first)}, {self.quotient(rest)[1]}, out={target})"]
+        if node.op == "add":
+            above = [arg for arg in node.args if not self.term(arg)[0] and arg.shape == node.shape]
+            for host in sorted(above, key=lambda arg: arg.op != "matmul"):
+                if (lines := self.written(target, host)) is not None:
+                    return lines + [self.changed(target, arg) for arg in node.args if arg is not host]
+        return None
+
+    def changed(self, target: str, term: Node) -> str:
+        """The statement that adds a term."""
+        minus, what = self.term(term)
+        return f"{target} {'-' if minus else '+'}= {what}"
+
+    def ufunc(self, node: Node) -> tuple[str, str] | None:
+        """A function that takes `out=`, and the form of its arguments."""
+        found = re.fullmatch(r"(np\.\w+)\((.*)\)", self.functions[node.data[0]])
+        if not found or sorted(re.findall(r"\{\}|\w+", found[2])) not in (["{}"], ["0", "{}"], ["{}", "{}"]):
+            return None
+        return found[1], found[2]
 
     def scattered(self, target: str, places: Sequence[str], values: Node) -> str:
         if len(places) == 1:
@@ -129,7 +173,8 @@ class InPlacePrinter(NumpyPrinter):
 
     def added(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         hot = [arg for arg in node.args if self.one_hot(arg) is not None]
-        terms = [arg for arg in node.args if arg not in hot]
+        later = [arg for arg in node.args if arg.op in STATEMENTS and arg not in self.names]
+        terms = [arg for arg in node.args if arg not in hot and arg not in later]
         above = [arg for arg in terms if not self.term(arg)[0]]
         host, given = self.host(node, above), self.given(node, above)
         if host is not None:
@@ -143,11 +188,12 @@ class InPlacePrinter(NumpyPrinter):
             rest = [arg for arg in terms if arg not in (given, second)]
         elif hot and len(terms) == 1 and above and above[0].shape == node.shape:
             text, lines, rest = self.form("copy", self.expression(above[0], POSTFIX)), [], []
+        elif later and not terms and not hot:
+            text, lines, rest = self.allocate("zeros", node.shape), [], []
         else:
             return None
-        for arg in rest:
-            minus, what = self.term(arg)
-            lines.append(f"{target} {'-' if minus else '+'}= {what}")
+        lines += [self.changed(target, arg) for arg in rest]
+        lines += [self.put(target, arg, "+=") for arg in later]
         return text, [*lines, *(str(self.one_hot(arg)).format(target=target) for arg in hot)]
 
     def one_hot(self, node: Node) -> str | None:
@@ -157,14 +203,16 @@ class InPlacePrinter(NumpyPrinter):
         factors = self.factors(node)
         found = [place for place in map(self.looked_up, factors) if place is not None]
         rest = [factor for factor in factors if self.looked_up(factor) is None]
-        rows = (*range(node.rank - 1), None)
         if len(found) != 1 or found[0].shape != (*node.shape[:-1], S.One):
             return None
-        if any(factor.rank and (factor.op != "view" or factor.data != rows) for factor in rest):
+        if any(factor.rank and (factor.op != "view" or factor.data != found[0].data) for factor in rest):
             return None
+        order = found[0].data[:-1]
         negative, value = self.quotient([factor.args[0] if factor.rank else factor for factor in rest])
+        if list(order) != sorted(order) and any(factor.rank for factor in rest):
+            value = self.permuted(f"({value})" if " " in value else value, order)
         places = [f"np.arange({self.number(size)}){'[:' + ', None' * k + ']'}" for k, size in steps_of(node.shape)]
-        places.append(self.expression(found[0].args[0], POSTFIX))
+        places.append(self.permuted(self.expression(found[0].args[0], POSTFIX), order))
         return f"{{target}}[{', '.join(places).replace('[:]', '')}] {'-' if negative else '+'}= {value}"
 
     def looked_up(self, node: Node) -> Node | None:
@@ -176,7 +224,8 @@ class InPlacePrinter(NumpyPrinter):
         row, *others = sorted(node.args, key=lambda arg: arg.op != "arange")
         plain = row.op == "arange" and row.data[0] == 0 and row not in self.names
         (place,) = others or (row,)
-        known = place.op == "view" and place.data == (*range(node.rank - 1), None) and place.args[0].op == "array"
+        known = place.op == "view" and place.rank == node.rank and place.args[0].op == "array"
+        known = known and place.data[-1] is None and None not in place.data[:-1]
         return place if plain and known and place.kind == "i" else None
 
     def multiplied(self, target: str, node: Node) -> tuple[str, list[str]] | None:
@@ -208,20 +257,19 @@ class InPlacePrinter(NumpyPrinter):
 
     def applied(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         """A ufunc of a new array, with `out=`."""
-        form = self.functions[node.data[0]]
-        found = re.fullmatch(r"(np\.\w+)\((.*)\)", form)
-        if not found or sorted(re.findall(r"\{\}|\w+", found[2])) not in (["{}"], ["0", "{}"], ["{}", "{}"]):
+        if (ufunc := self.ufunc(node)) is None:
             return None
+        name, form = ufunc
         host, given = self.host(node, node.args), self.given(node, node.args)
         chosen = host or given
         if chosen is None or node.args.count(chosen) > 1:
             return None
         own = target if host is not None else str(self.named(chosen))
-        inside = found[2].format(*(own if arg is chosen else self.expression(arg) for arg in node.args))
+        inside = form.format(*(own if arg is chosen else self.expression(arg) for arg in node.args))
         if host is None:
-            return f"{found[1]}({inside}, out={own})", []
+            return f"{name}({inside}, out={own})", []
         text, lines = self.steps(target, host)
-        return text, [*lines, f"{found[1]}({inside}, out={target})"]
+        return text, [*lines, f"{name}({inside}, out={target})"]
 
     def laid_out(self, target: str, node: Node) -> tuple[str, list[str]] | None:
         """A transposed batch of matrix products is written where it belongs, so that the result can be reshaped."""

@@ -48,6 +48,7 @@ TABLE = {
     "transpose": "{0}.transpose({axes})",
     "copy": "{0}.copy()",
     "inv": "np.linalg.inv({0})",
+    "solve": "np.linalg.solve({0}, {1})",
     "det": "np.linalg.det({0})",
     "logdet": "np.linalg.slogdet({0})[1]",
     "inf": "np.inf",
@@ -205,8 +206,9 @@ class NumpyPrinter(StatementPrinter):
         negative, text = self.quotient(node.args, alone=True)
         if not negative:
             return text, MUL
-        simple = len([arg for arg in node.args if arg.op != "scalar"]) == 1 and " " not in text
-        return (f"-{text}", UNARY) if simple else (f"-({text})" if "@" in text else f"-{text}", UNARY)
+        if "@" in text:
+            return f"-({text})", UNARY
+        return f"-{text}", UNARY if " " not in text else MUL  # -a * b is (-a) * b
 
     def quotient(self, args: Sequence[Node], alone: bool = False) -> tuple[bool, str]:
         """A product as scalar numerator / scalar denominator * arrays / arrays; the sign apart.

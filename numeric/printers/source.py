@@ -12,6 +12,7 @@ from sympy import Symbol
 from gradproof.numeric.arguments import Arguments
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.lowering.statements import Target
+from gradproof.numeric.printers.number_printer import POSTFIX
 
 if TYPE_CHECKING:
     from gradproof.numeric.printers.numpy_printer import NumpyPrinter
@@ -38,7 +39,10 @@ def read_sizes(printer: NumpyPrinter, arguments: Arguments, used: Sequence[Symbo
         if reading.size in used and (reading.slope != 1 or reading.rest != 0):
             text = f"{identifier(reading.array)}.shape[{reading.axis}]"
             text += "".join(f" {'-' if sign else '+'} {part}" for sign, part in printer.size_terms(-reading.rest))
-            found.append((Target(reading.size.name), text if reading.slope == 1 else f"({text}) // {reading.slope}"))
+            if reading.slope != 1:
+                text = text if reading.rest == 0 else f"({text})"
+                text += f" // {printer.bracketed(reading.slope, POSTFIX)}"
+            found.append((Target(reading.size.name), text))
     return found
 
 

@@ -56,7 +56,8 @@ REDUCE: dict[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
     "min": lambda x, axes: torch.amin(x, dim=axes),
     "prod": lambda x, axes: torch.prod(x.flatten(0, len(axes) - 1), dim=0),
 }
-FIXED = ("axis", "keepdims", "approximate", "subscripts", "shape", "width", "n", "m")  # parameters that are no arrays
+NAMED = ("axis", "keepdims", "approximate", "subscripts", "shape", "width", "exponent", "ord")
+FIXED = (*NAMED, "n", "m", "k")  # parameters that are no arrays
 
 
 def evaluate(program: Program, tensors: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> Tensor:
@@ -306,11 +307,15 @@ class Evaluator:
         except TypeError as error:
             spelled = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters.parameters.values())
             self.fail(f"{name} is called as {name}({spelled}): {error}", node, RuleError)
+        fixed = {}
         if name == "where":
             args = self.where_arguments(bound.arguments)
         else:
-            args = [value for key, given in bound.arguments.items() for value in self.argument(key, given)]
-        return self.torch(node, name, FUNCTIONS[name], *args).to(dtype=self.dtype, device=self.device)
+            options = {key for key in bound.arguments if key in FIXED and key not in ("subscripts", "shape")}
+            fixed = {key: self.fixed(key, bound.arguments[key]) for key in options}
+            rest = [(key, given) for key, given in bound.arguments.items() if key not in options]
+            args = [value for key, given in rest for value in self.argument(key, given)]
+        return self.torch(node, name, FUNCTIONS[name], *args, **fixed).to(dtype=self.dtype, device=self.device)
 
     def argument(self, key: str, given: Any) -> list[Any]:
         """The value of an argument, by its parameter's name; several for `*shape` and `*operands`."""
@@ -323,6 +328,8 @@ class Evaluator:
 
     def fixed(self, key: str, node: ast.expr) -> Any:
         """A plain argument: an axis or several, a flag, a text."""
+        if key == "ord":
+            return CONSTANTS[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
         wanted: type = {"keepdims": bool, "approximate": str, "subscripts": str}.get(key, int)
         if isinstance(node, ast.Constant) and (type(node.value) is wanted or (node.value is None and wanted is int)):
             return node.value

@@ -46,9 +46,10 @@ def prod(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return x
 
 
-def norm(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The root of the sum of squares, over all axes unless told: Frobenius for a matrix."""
-    return torch.linalg.vector_norm(x, dim=_axes(x, axis), keepdim=keepdims)
+def norm(x: Tensor, ord: object = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The root of the sum of squares, over all axes unless told: Frobenius for a matrix; 1 and inf for vectors."""
+    power = ord if isinstance(ord, int | float) else 2
+    return torch.linalg.vector_norm(x, power, dim=_axes(x, axis), keepdim=keepdims)
 
 
 def logsumexp(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -211,6 +212,30 @@ def pad(x: Tensor, width: int | tuple) -> Tensor:
     return functional.pad(x, [number for pair in reversed(widths) for number in pair])
 
 
+def matrix_power(x: Tensor, exponent: int) -> Tensor:
+    return torch.linalg.matrix_power(x, exponent)
+
+
+def tril(x: Tensor, k: int = 0) -> Tensor:
+    return torch.tril(x, k)
+
+
+def triu(x: Tensor, k: int = 0) -> Tensor:
+    return torch.triu(x, k)
+
+
+def cumsum(x: Tensor, axis: int = 0) -> Tensor:
+    return torch.cumsum(x, axis)
+
+
+def concat(x: Tensor, y: Tensor, axis: int = 0) -> Tensor:
+    return torch.cat([x, y], axis)
+
+
+def onehot(y: Tensor, n: int) -> Tensor:
+    return functional.one_hot(y.long(), n)
+
+
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{name: _elementwise(function) for name, function in _ELEMENTWISE.items()},
     **{"sum": sum_, "mean": mean, "max": max_, "min": min_, "prod": prod, "norm": norm, "logsumexp": logsumexp},
@@ -219,7 +244,8 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{"tr": trace, "trace": trace, "inv": inv, "det": det, "logdet": logdet, "solve": solve},
     **{"diag": diag, "outer": outer, "dot": dot, "kron": kron, "vec": vec, "einsum": einsum},
     **{"eye": eye, "ones": ones, "zeros": zeros, "maximum": maximum, "minimum": minimum},
-    **{"clip": clip, "pow": power, "transpose": transpose, "pad": pad},
+    **{"clip": clip, "pow": power, "transpose": transpose, "pad": pad, "matrix_power": matrix_power},
+    **{"tril": tril, "triu": triu, "cumsum": cumsum, "concat": concat, "onehot": onehot},
 }
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
