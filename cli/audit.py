@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -11,11 +11,10 @@ import click
 from gradproof.cli.book_latex import escaped, tex
 from gradproof.cli.catalogue import title
 from gradproof.cli.output import emit, emit_json
-from gradproof.cli.words import phrased, said, word
+from gradproof.cli.words import formula, phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries
 
 FORMATS = ("text", "markdown", "latex", "json")
-SIGNS = {True: "ok", False: "FAILED"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,18 @@ class Finding:
         return said(self.entry.verdict, self.lang)
 
     @property
+    def statement(self) -> str:
+        return formula(self.entry.statement, self.lang)
+
+    @property
+    def right(self) -> str:
+        return formula(self.entry.right, self.lang)
+
+    @property
+    def assumptions(self) -> list[str]:
+        return [phrased(assumption, self.lang) for assumption in self.entry.assumptions]
+
+    @property
     def passed(self) -> bool:
         return all(line.passed for line in self.lines)
 
@@ -54,9 +65,9 @@ class Finding:
             "kind": entry.kind,
             "source": entry.source,
             "verdict": entry.verdict,
-            "statement": entry.statement,
-            "right": entry.right,
-            "assumptions": list(entry.assumptions),
+            "statement": self.statement,
+            "right": self.right,
+            "assumptions": self.assumptions,
             "note": self.note,
             "passed": self.passed,
             "evidence": [vars(line) for line in self.lines],
@@ -92,7 +103,8 @@ def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected
 def audited(entry: Entry, lang: str = "en") -> Finding:
     """An entry with the outcome of its derivation, identities, claims, moments and evidence, computed now."""
     note = entry.note_zh if lang == "zh" else entry.note
-    lines = tuple(line for part in (_derived, _identities, _claims, _moments, _evidence) for line in _safe(part, entry))
+    found = (line for part in (_derived, _identities, _claims, _moments, _evidence) for line in _safe(part, entry))
+    lines = tuple(replace(line, says=phrased(line.says, lang), outcome=phrased(line.outcome, lang)) for line in found)
     return Finding(entry, title(entry, lang), note, lines, lang)
 
 
@@ -120,27 +132,21 @@ def _identities(entry: Entry) -> list[Line]:
     found = []
     for identity in entry.identities:
         proof = prove(identity)
-        says = f"{identity.left}  =  {identity.right}" + (f"   ({identity.says})" if identity.says else "")
+        says = f"{identity.left}  =  {identity.right}" + (f"; {identity.says}" if identity.says else "")
         found.append(Line("identity", says, f"{proof.verdict}: {proof.how}", agrees(proof.verdict, identity.expected)))
     return found
 
 
 def _claims(entry: Entry) -> list[Line]:
+    from gradproof.cli.book import judged
     from gradproof.symbolic.catalogue.proof import agrees
-    from gradproof.symbolic.check import check
 
     found = []
     for claim in entry.claims:
-        verdict = check(claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout)
-        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}" + (
-            f"   ({claim.says})" if claim.says else ""
-        )
-        outcome = [f"{verdict.verdict}: {verdict.how}"]
-        if verdict.counterexample is not None:
-            outcome.append(" ".join(str(verdict.counterexample).split()))
-        if verdict.verdict == "refuted":
-            outcome.append(f"right is: {verdict.correct}")
-        found.append(Line("claim", says, "; ".join(outcome), agrees(verdict.verdict, claim.expected)))
+        verdict, how = judged(claim)
+        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}"
+        says += f"; {claim.says}" if claim.says else ""
+        found.append(Line("claim", says, f"{verdict}: {how}", agrees(verdict, claim.expected)))
     return found
 
 
@@ -149,9 +155,9 @@ def _moments(entry: Entry) -> list[Line]:
 
     found = []
     for moment in entry.moments:
-        value, right = derived_moment(moment)
-        says = f"{moment.kind} of {moment.expression}" + (f"   ({moment.says})" if moment.says else "")
-        found.append(Line("moment", says, f"derived: {value}", right))
+        result, right = derived_moment(moment)
+        says = f"{moment.kind} of {moment.expression}" + (f"; {moment.says}" if moment.says else "")
+        found.append(Line("moment", says, f"derived: {result}", right))
     return found
 
 
@@ -159,7 +165,7 @@ def _evidence(entry: Entry) -> list[Line]:
     from gradproof.symbolic.catalogue.evidence import rows, shown
 
     return [
-        Line("number", row.label, f"{shown(row.value)} (expected {shown(row.expected)})", row.passed)
+        Line("number", row.label, f"{shown(row.value)}; expected {shown(row.expected)}", row.passed)
         for row in rows(entry)
     ]
 
@@ -167,13 +173,21 @@ def _evidence(entry: Entry) -> list[Line]:
 # -------------------------------------------------------------------------------------------------------------- formats
 
 
+def sign(passed: bool, lang: str) -> str:
+    return word("ok" if passed else "failed", lang)
+
+
 def summary(found: Sequence[Finding]) -> str:
     lang = found[0].lang
     verdicts = [finding.entry.verdict for finding in found]
     counts = ", ".join(f"{verdicts.count(verdict)} {said(verdict, lang)}" for verdict in dict.fromkeys(verdicts))
     failed = [finding.entry.id for finding in found if not finding.passed]
-    end = f"{word('not confirmed', lang)}: {', '.join(failed)}" if failed else word("all confirmed", lang)
-    return f"{len(found)} {word('entries', lang)}: {counts}; {end}"
+    end = (
+        f"{word('not confirmed', lang)}{word('colon', lang)}{', '.join(failed)}"
+        if failed
+        else word("all confirmed", lang)
+    )
+    return f"{len(found)} {word('entries', lang)}{word('colon', lang)}{counts}; {end}"
 
 
 def as_text(found: Sequence[Finding]) -> str:
@@ -181,12 +195,15 @@ def as_text(found: Sequence[Finding]) -> str:
     for finding in found:
         entry, lang = finding.entry, finding.lang
         lines += [f"{entry.id}  [{finding.verdict}]  {finding.title}  ({entry.source})"]
-        lines += [f"  {word('document', lang).lower()}: {entry.statement}"]
-        lines += [f"  {word('right', lang).lower()}: {entry.right}"] if entry.right else []
-        lines += [f"  {word('assumption', lang).lower()}: {assumption}" for assumption in entry.assumptions]
-        lines += [f"  {word('note', lang).lower()}: {finding.note}"] if finding.note else []
+        lines += [f"  {word('document', lang).lower()}{word('colon', lang)}{finding.statement}"]
+        lines += [f"  {word('right', lang).lower()}{word('colon', lang)}{finding.right}"] if entry.right else []
         lines += [
-            f"  {word(line.kind, lang)}: {line.says}  →  {phrased(line.outcome, lang)}  {SIGNS[line.passed]}"
+            f"  {word('assumption', lang).lower()}{word('colon', lang)}{assumption}"
+            for assumption in finding.assumptions
+        ]
+        lines += [f"  {word('note', lang).lower()}{word('colon', lang)}{finding.note}"] if finding.note else []
+        lines += [
+            f"  {word(line.kind, lang)}{word('colon', lang)}{line.says}  →  {line.outcome}  {sign(line.passed, lang)}"
             for line in finding.lines
         ]
         lines.append("")
@@ -201,16 +218,19 @@ def as_markdown(found: Sequence[Finding]) -> str:
         parts += [
             f"## {entry.id}: {finding.title}",
             f"*{entry.source}* · **{finding.verdict}**",
-            f"{word('document', lang)}:",
-            f"$$\n{entry.statement}\n$$",
+            f"{word('document', lang)}{word('colon', lang)}",
+            f"$$\n{finding.statement}\n$$",
         ]
-        parts += [f"{word('right', lang)}:", f"$$\n{entry.right}\n$$"] if entry.right else []
-        parts += [f"{word('assumptions', lang)}: {'; '.join(entry.assumptions)}."] if entry.assumptions else []
+        parts += [f"{word('right', lang)}{word('colon', lang)}", f"$$\n{finding.right}\n$$"] if entry.right else []
+        parts += (
+            [f"{word('assumptions', lang)}{word('colon', lang)}{'; '.join(finding.assumptions)}"]
+            if entry.assumptions
+            else []
+        )
         parts += [finding.note] if finding.note else []
         if finding.lines:
             rows = [
-                f"| {word(line.kind, lang)} | {_cell(line.says)} | {_cell(phrased(line.outcome, lang))}"
-                f" | {SIGNS[line.passed]} |"
+                f"| {word(line.kind, lang)} | {_cell(line.says)} | {_cell(line.outcome)} | {sign(line.passed, lang)} |"
                 for line in finding.lines
             ]
             head = f"| | {word('says', lang)} | {word('outcome', lang)} | |"
@@ -240,12 +260,14 @@ def as_latex(found: Sequence[Finding]) -> str:
         entry = finding.entry
         parts.append(rf"\subsection*{{{escaped(entry.id)}: {tex(finding.title)}}}")
         parts.append(rf"{tex(entry.source)} --- \textbf{{{tex(finding.verdict)}}}")
-        parts.append(f"{word('document', lang)}:\n\\[\n{entry.statement}\n\\]")
-        parts += [f"{word('right', lang)}:\n\\[\n{entry.right}\n\\]"] if entry.right else []
-        parts += [f"{word('assumptions', lang)}: {tex('; '.join(entry.assumptions))}."] * bool(entry.assumptions)
+        parts.append(f"{word('document', lang)}{word('colon', lang)}\n\\[\n{finding.statement}\n\\]")
+        parts += [f"{word('right', lang)}{word('colon', lang)}\n\\[\n{finding.right}\n\\]"] if entry.right else []
+        parts += [f"{word('assumptions', lang)}{word('colon', lang)}{tex('; '.join(finding.assumptions))}"] * bool(
+            entry.assumptions
+        )
         parts += [tex(finding.note)] if finding.note else []
         rows = [
-            f"{word(line.kind, lang)}: {line.says} -> {phrased(line.outcome, lang)} {SIGNS[line.passed]}"
+            f"{word(line.kind, lang)}{word('colon', lang)}{line.says} -> {line.outcome} {sign(line.passed, lang)}"
             for line in finding.lines
         ]
         if rows:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gradproof.cli.words import counted, phrased, rule, said, word
+from gradproof.cli.words import counted, formula, phrased, rule, said, word
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
 from gradproof.symbolic.catalogue.derivation import derive_entry
-from gradproof.symbolic.catalogue.evidence import Evidence, rows
+from gradproof.symbolic.catalogue.evidence import Evidence, rows, shown
 from gradproof.symbolic.catalogue.proof import derived_moment, prove
 from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
-from gradproof.symbolic.printing import latex
+from gradproof.symbolic.printing import latex, text
+from gradproof.symbolic.statistics.moment_steps import MomentResult
+
+if TYPE_CHECKING:
+    from gradproof.models.experiments import Experiment
 
 
 @dataclass(frozen=True)
 class ShownStep:
+    """Rule, reason and check in the language of the book; the equations as LaTeX, a block each."""
+
     rule: str
     reason: str
     equations: tuple[str, ...]
@@ -29,13 +36,14 @@ class ShownStep:
 
 @dataclass(frozen=True)
 class ShownIdentity:
-    """`left` and `right` as LaTeX, one block an equation; `verdict` is what the proof reached."""
+    """`left` and `right` as LaTeX, one block an equation; `verdict` is what the proof reached, in its steps."""
 
     stated: Identity
     left: tuple[str, ...]
     right: tuple[str, ...]
     verdict: str
     how: str
+    steps: tuple[ShownStep, ...]
 
 
 @dataclass(frozen=True)
@@ -51,11 +59,12 @@ class ShownClaim:
 
 @dataclass(frozen=True)
 class ShownMoment:
-    """`value` is what was derived, `passed` whether it is what the entry states."""
+    """`result` is what was derived, `passed` whether it is what the entry states."""
 
     stated: Moment
-    value: str
+    result: MomentResult
     passed: bool
+    steps: tuple[ShownStep, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,7 @@ class Page:
     claims: tuple[ShownClaim, ...] = ()
     moments: tuple[ShownMoment, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    experiment: Experiment | None = None
 
     @property
     def title(self) -> str:
@@ -80,21 +90,58 @@ class Page:
         return self.entry.note_zh if self.lang == "zh" else self.entry.note
 
     @property
+    def statement(self) -> str:
+        return formula(self.entry.statement, self.lang)
+
+    @property
+    def right(self) -> str:
+        """What is right where the statement is not; empty where it is."""
+        return formula(self.entry.right, self.lang)
+
+    @property
+    def variables(self) -> str:
+        """What was differentiated by, as it is printed."""
+        return ", ".join(text.plain_name(name)[0] for name in self.entry.wrt)
+
+    @property
     def verdict(self) -> str:
         return said(self.entry.verdict, self.lang)
 
     @property
+    def numbers(self) -> list[tuple[str, str, str]]:
+        """The rows of evidence: what it is, what was computed, what was expected."""
+        found = []
+        for row in self.evidence:
+            label, value, expected = (phrased(t, self.lang) for t in (row.label, shown(row.value), shown(row.expected)))
+            found.append((label, value, expected if row.passed else f"{expected} {word('failed', self.lang)}"))
+        return found
+
+    @property
+    def measured(self) -> list[list[str]]:
+        """The table of the experiment, with its head."""
+        if self.experiment is None:
+            return []
+        head = [phrased(name, self.lang) for name in self.experiment.columns]
+        return [head, *([f"{value:.4g}" for value in row] for row in self.experiment.rows)]
+
+    @property
+    def conclusion(self) -> str:
+        return phrased(self.experiment.conclusion, self.lang) if self.experiment else ""
+
+    @property
     def passed(self) -> bool:
         identities = all(fits(i.stated.expected, i.verdict) for i in self.identities)
-        return identities and all(
-            [*(c.passed for c in self.claims), *(m.passed for m in self.moments), *(e.passed for e in self.evidence)]
-        )
+        numbers = (*self.evidence, *(self.experiment.checks if self.experiment else ()))
+        formulas = all(claim.passed for claim in self.claims) and all(moment.passed for moment in self.moments)
+        return identities and formulas and all(row.passed for row in numbers)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         entry = self.entry
         found = [("source", entry.source), ("kind", said(entry.kind, self.lang)), ("verdict", self.verdict)]
-        return found + ([("assumptions", "; ".join(entry.assumptions))] if entry.assumptions else [])
+        return found + (
+            [("assumptions", phrased("; ".join(entry.assumptions), self.lang))] if entry.assumptions else []
+        )
 
     @property
     def rests_on(self) -> str:
@@ -111,8 +158,8 @@ class Page:
             (len(self.moments), "moment derived"),
             (len(self.evidence), "number"),
         ]
-        text = ", ".join(counted(count, key, self.lang) for count, key in parts if count)
-        return text if self.passed else f"{text}; {word('failed', self.lang)}"
+        found = word("comma", self.lang).join(counted(count, key, self.lang) for count, key in parts if count)
+        return found if self.passed else f"{found}{word('semicolon', self.lang)}{word('failed', self.lang)}"
 
 
 def fits(expected: str, verdict: str) -> bool:
@@ -145,23 +192,45 @@ def side_latex(text: str, identity: Identity) -> tuple[str, ...]:
     return tuple(latex.system_latex([e], system, "matrix") for e in shown_equations(system, system.defined))
 
 
-def _identity(identity: Identity) -> ShownIdentity:
+def _identity(identity: Identity, lang: str) -> ShownIdentity:
     proof = prove(identity)
     left, right = (side_latex(text, identity) for text in (identity.left, identity.right))
-    return ShownIdentity(identity, left, right, proof.verdict, proof.how)
+    shown = (s for s in proof.steps if len(proof.steps) > 1 or s.latex)
+    steps = tuple(
+        ShownStep(rule(s.rule, lang), s.reason(lang), (s.latex,) if s.latex else (), phrased(s.checked, lang))
+        for s in shown
+    )
+    return ShownIdentity(identity, left, right, proof.verdict, proof.how, steps)
 
 
 def _claim(claim: Claim) -> ShownClaim:
+    verdict, how = judged(claim)
+    return ShownClaim(claim, verdict, how)
+
+
+def judged(claim: Claim) -> tuple[str, str]:
+    """The verdict on a claim of an entry, and how that is known; of a wrong one, a counterexample and what is right."""
     found = check(
         claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout
     )
-    how = str(found.counterexample) if found.verdict == "refuted" else str(found.how)
-    return ShownClaim(claim, found.verdict, how)
+    if found.verdict != "refuted":
+        return found.verdict, found.how
+    known = " ".join(str(found.counterexample or found.how).split())
+    return found.verdict, f"{known}; right is: {found.correct}".replace("your formula", "the claim")
 
 
-def _moment(moment: Moment) -> ShownMoment:
-    value, right = derived_moment(moment)
-    return ShownMoment(moment, str(value), right)
+def _moment(moment: Moment, lang: str) -> ShownMoment:
+    result, right = derived_moment(moment, lang)
+    steps = (
+        ShownStep(
+            rule(s.rule, lang),
+            f"{s.reason}{word('stop', lang)}{s.left} =",
+            (s.latex,),
+            phrased(s.checked, lang),
+        )
+        for s in result.steps
+    )
+    return ShownMoment(moment, result, right, tuple(steps))
 
 
 def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = True) -> Page:
@@ -190,11 +259,18 @@ def page(entry: Entry, lang: str = "en", steps: bool = True, evidence: bool = Tr
         lang,
         result,
         shown if steps else (),
-        tuple(map(_identity, entry.identities)),
+        tuple(_identity(identity, lang) for identity in entry.identities),
         tuple(map(_claim, entry.claims)),
-        tuple(map(_moment, entry.moments)),
+        tuple(_moment(moment, lang) for moment in entry.moments),
         tuple(rows(entry)) if evidence else (),
+        experiment(entry.experiment) if evidence and entry.experiment else None,
     )
+
+
+def experiment(name: str) -> Experiment:
+    from gradproof.models.experiments import run
+
+    return run(name)
 
 
 def pages(
@@ -223,18 +299,36 @@ def chapters(found: Iterable[Page]) -> list[tuple[str, list[Page]]]:
     return list(book.items())
 
 
-def sentence(identity: ShownIdentity) -> str:
-    says = f"{identity.stated.says}: " if identity.stated.says else ""
-    return _rounded(f"{says}{identity.verdict}; {identity.how}")
+def sources(found: Sequence[Page]) -> str:
+    """What the letters of the sources stand for, if entries of the built-in catalogue are in the book."""
+    letters = any(re.match(r"N\b|S\b|C[0-9]", p.entry.source) for p in found)
+    return word("sources", found[0].lang) if letters else ""
 
 
-def claim_sentence(claim: ShownClaim) -> str:
-    return _rounded(f"{claim.stated.says}: {claim.verdict}; {claim.how}")
+def sentence(identity: ShownIdentity, lang: str) -> str:
+    return _sentence(identity.stated.says, identity.verdict, identity.how, lang)
 
 
-def moment_sentence(moment: ShownMoment) -> str:
-    says = f"{moment.stated.says}: " if moment.stated.says else ""
-    return f"{says}{moment.stated.kind} = {moment.value}"
+def claim_sentence(claim: ShownClaim, lang: str) -> str:
+    return _sentence(claim.stated.says, claim.verdict, claim.how, lang)
+
+
+def _sentence(says: str, verdict: str, how: str, lang: str) -> str:
+    """What is said, the verdict on it, and why."""
+    start = f"{phrased(says, lang)}{word('colon', lang)}" if says else ""
+    return _rounded(f"{start}{phrased(verdict, lang)}{word('semicolon', lang)}{phrased(how, lang)}")
+
+
+def claim_lines(claim: Claim) -> tuple[str, str, str]:
+    """The expression, what is claimed to be what, and the claim."""
+    given = f" ({claim.cotangent} · …)" if claim.cotangent else ""
+    return claim.expression, f"d/d{claim.wrt}{given} =", claim.claim
+
+
+def moment_sentence(moment: ShownMoment, lang: str) -> str:
+    says = f"{phrased(moment.stated.says, lang)}{word('colon', lang)}" if moment.stated.says else ""
+    assumed = f"{word('semicolon', lang)}".join(moment.result.assumptions)
+    return f"{says}{moment.result}{word('semicolon', lang)}{assumed}"
 
 
 def _rounded(text: str) -> str:

@@ -11,17 +11,20 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gradproof.cli import book_figures
 from gradproof.cli.book import (
     Page,
     ShownClaim,
     ShownIdentity,
+    ShownStep,
     chapters,
+    claim_lines,
     claim_sentence,
     moment_sentence,
     sentence,
-    word,
+    sources,
 )
-from gradproof.symbolic.catalogue.evidence import shown
+from gradproof.cli.words import phrased, word
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.printing.naming import GREEK, LATEX_GREEK
 
@@ -84,6 +87,7 @@ MATHS = {
     "∑": r"\sum",
     "↦": r"\mapsto",
     "≪": r"\ll",
+    "←": r"\leftarrow",
 }
 TEXT = {
     "“": "``",
@@ -103,11 +107,11 @@ GREEK_LETTERS = {sign: LATEX_GREEK.get(name, rf"\{name}") for name, sign in GREE
 
 PREAMBLE = r"""\documentclass[10pt,a4paper,fleqn]{article}
 %(fonts)s
-\usepackage{amsmath,amssymb,graphicx,longtable,array}
+\usepackage{amsmath,amssymb,graphicx,longtable,array,pict2e}
 \usepackage[margin=22mm]{geometry}
 %(links)s
 \setlength{\parindent}{0pt}\setlength{\parskip}{3pt}\setlength{\mathindent}{6mm}
-\setlength{\emergencystretch}{3em}
+\setlength{\emergencystretch}{3em}\setlength{\extrarowheight}{2pt}
 \AtBeginDocument{\abovedisplayskip=2pt plus 1pt\belowdisplayskip=2pt plus 1pt
   \abovedisplayshortskip=1pt\belowdisplayshortskip=2pt}
 \newsavebox{\formula}
@@ -129,9 +133,13 @@ CHINESE = r"""\usepackage{fontspec}\usepackage{xeCJK}
 \IfFontExistsTF{SimSun}{\setCJKmainfont{SimSun}}{\IfFontExistsTF{FandolSong-Regular.otf}{\setCJKmainfont{FandolSong-Regular.otf}}{}}}}"""
 
 
-# W_h, v_{t−2}, β_1: one letter (with a mark) or a Greek name, and an index; log_softmax is a word
+# W_h, v_{t−2}, (x̂₁)_ij, output_i, W_i^O, σ_max^(t−k): a name or a bracket, an index, a power; log_softmax is a word
+SIGN = "[^\\W\\d_⁰¹²³⁴-⁹ᵀ]"
+HIGH = r"\([^()]*\)|−?[0-9]+|[A-Za-z]"
 INDEXED = re.compile(
-    r"(?<![\w.])(?P<base>[^\W\d_]\w?[\u0300-\u0307]?|" + "|".join(GREEK) + r")_(?P<low>\{[^}]*\}|[A-Za-z0-9α-ω]+)"
+    rf"(?<!{SIGN})(?<![._])(?P<base>{SIGN}[a-zA-Z]?[\u0300-\u0307]?|\({SIGN}[\u0300-\u0307]?[₀-₉]*\)"
+    rf"|[a-z]+(?=_[a-z]\b)|[0-9]+(?=\^)|{'|'.join(GREEK)})"
+    r"(?:_(?P<low>\{[^}]*\}|[A-Za-z0-9α-ω]+)" + rf"(?:\^(?P<high>{HIGH}))?|\^(?P<alone>{HIGH})|(?P<digits>[₀-₉]+))"
 )
 
 
@@ -140,21 +148,32 @@ def tex(text: str) -> str:
 
     >>> print(tex("x̄ ≤ 2·W_h & 50 %, v_{t−2}, log_softmax"))
     $\bar{x}$ $\le$ 2$\cdot$$W_{h}$ \& 50 \%, $v_{t-2}$, log\_softmax
+    >>> print(tex("2a_j, W_i^O, σ_max^(t−k)"))
+    2$a_{j}$, $W_{i}^{O}$, $\sigma_{\mathrm{max}}^{t-k}$
     """
     found, end = "", 0
     for match in INDEXED.finditer(text):
-        base, low = match["base"], match["low"].strip("{}")
-        base = GREEK.get(base, base)
+        base, low = GREEK.get(match["base"], match["base"]), (match["low"] or match["digits"] or "").strip("{}")
+        high = (match["high"] or match["alone"] or "").strip("()")
         if len(low) > 6:
             continue
-        found += escaped(text[end : match.start()]) + f"${_inside(base)}_{{{_inside(low)}}}$"
+        word = rf"\mathrm{{{base}}}" if re.fullmatch("[a-z]{2,}", base) else _inside(base)
+        low = unicodedata.normalize("NFKC", low)
+        index = rf"\mathrm{{{low}}}" if low in ("max", "min", "model") else _inside(low)
+        scripts = (f"_{{{index}}}" if low else "") + (f"^{{{_inside(high)}}}" if high else "")
+        found += escaped(text[end : match.start()]) + f"${word}{scripts}$"
         end = match.end()
     return found + escaped(text[end:])
 
 
 def _inside(text: str) -> str:
-    """The same within mathematics."""
-    return re.sub(r"\^\{|\$", lambda m: "^{" if m[0] != "$" else "", escaped(text)).replace(r"\_", "")
+    r"""The same within mathematics.
+
+    >>> print(_inside("·v"))
+    \cdot v
+    """
+    found = re.sub(r"\$([^$]*)\$", r"\1", re.sub(r"(\\[A-Za-z]+)\$", r"\1 $", escaped(text)))
+    return found.replace(r"\_", "").strip()
 
 
 def escaped(text: str) -> str:
@@ -200,9 +219,9 @@ def _char(char: str) -> str:
 
 
 def code(*texts: str) -> str:
-    """Expressions as typed, broken into lines, with = between them."""
-    parts = ["\n".join(typed_lines(text)) for text in texts]
-    return "\\begin{verbatim}\n" + "\n=\n".join(parts) + "\n\\end{verbatim}"
+    """Expressions as typed, broken into lines."""
+    lines = "\n".join(line for text in texts for line in typed_lines(text))
+    return f"\\begin{{verbatim}}\n{lines}\n\\end{{verbatim}}"
 
 
 def typed_lines(text: str) -> list[str]:
@@ -237,7 +256,8 @@ def book(found: Sequence[Page], title: str = "") -> str:
     parts = [PREAMBLE % {"fonts": fonts, "links": links, "title": tex(title or word("book", lang))}]
     several = len(found) > 1
     if several:
-        parts += [rf"\renewcommand{{\contentsname}}{{{word('contents', lang)}}}", r"\tableofcontents", r"\clearpage"]
+        parts += [rf"\renewcommand{{\contentsname}}{{{word('contents', lang)}}}", r"\tableofcontents"]
+        parts += ["", rf"\bigskip {tex(sources(found))}", r"\clearpage"]
     for name, inside in chapters(found):
         parts += [rf"\section{{{tex(name)}}}"] if several else []
         parts += [section(page) for page in inside]
@@ -251,10 +271,10 @@ def section(page: Page) -> str:
     lang, entry = page.lang, page.entry
     parts = [rf"\subsection{{{tex(page.title)}}}\label{{{label(page)}}}", rf"\texttt{{{escaped(entry.id)}}}"]
     parts += [
-        *(["", rf"\noindent {word('document', lang)}:"] if entry.right else []),
-        rf"\[\fit{{{entry.statement}}}\]",
+        *(["", rf"\noindent {word('document', lang)}{word('colon', lang)}"] if entry.right else []),
+        rf"\[\fit{{{page.statement}}}\]",
     ]
-    parts += [f"{word('right', lang)}:", rf"\[\fit{{{entry.right}}}\]"] if entry.right else []
+    parts += [f"{word('right', lang)}{word('colon', lang)}", rf"\[\fit{{{page.right}}}\]"] if entry.right else []
     parts += [r"\begin{tabular}{@{}l>{\raggedright\arraybackslash}p{0.8\linewidth}@{}}"]
     parts += [rf"{word(key, lang)} & {tex(value)} \\" for key, value in page.facts]
     parts += [r"\end{tabular}", ""]
@@ -263,17 +283,18 @@ def section(page: Page) -> str:
     if page.result:
         parts += [
             heading("result", lang),
-            rf"({word('with respect to', lang)} {tex(', '.join(entry.wrt))})",
+            rf"({word('with respect to', lang)} {tex(page.variables)})",
             *displays(page.result),
         ]
     parts += [
         part
         for part in (
-            steps(page),
+            steps(page.steps, lang),
             identities(page.identities, lang),
             claims(page.claims, lang),
             moments(page),
             evidence(page),
+            experiment(page),
         )
         if part
     ]
@@ -284,13 +305,14 @@ def heading(key: str, lang: str) -> str:
     return rf"\paragraph{{{word(key, lang)}}}"
 
 
-def steps(page: Page) -> str:
-    if not page.steps:
+def steps(found: Sequence[ShownStep], lang: str) -> str:
+    if not found:
         return ""
-    lines = [heading("steps", page.lang), r"\begin{enumerate}"]
-    for step in page.steps:
+    lines = [heading("steps", lang), r"\begin{enumerate}"]
+    for step in found:
         lines += [rf"\item \textbf{{{tex(step.rule)}}}: {tex(step.reason)}", *displays(step.equations)]
-        lines += [rf"{{\small {word('checked', page.lang)}: {tex(step.checked)}}}"]
+        if step.checked:
+            lines += [rf"{{\small {word('checked', lang)}{word('colon', lang)}{tex(step.checked)}}}"]
     return "\n".join([*lines, r"\end{enumerate}"])
 
 
@@ -299,10 +321,10 @@ def identities(found: Sequence[ShownIdentity], lang: str) -> str:
         return ""
     lines = [heading("identities", lang)]
     for identity in found:
-        lines += ["", tex(sentence(identity))]
-        if len(identity.left) == len(identity.right) == 1:
+        lines += ["", tex(sentence(identity, lang))]
+        if len(identity.left) == len(identity.right) == 1 and identity.left != identity.right:
             lines += displays((*identity.left, *identity.right))
-        lines += [code(identity.stated.left, identity.stated.right)]
+        lines += [code(identity.stated.left, "=", identity.stated.right), steps(identity.steps, lang)]
     return "\n".join(lines)
 
 
@@ -311,11 +333,7 @@ def claims(found: Sequence[ShownClaim], lang: str) -> str:
         return ""
     lines = [heading("claims", lang)]
     for claim in found:
-        lines += [
-            "",
-            tex(claim_sentence(claim)),
-            code(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim),
-        ]
+        lines += ["", tex(claim_sentence(claim, lang)), code(*claim_lines(claim.stated))]
     return "\n".join(lines)
 
 
@@ -325,7 +343,8 @@ def moments(page: Page) -> str:
     lines = [heading("moments", page.lang)]
     for moment in page.moments:
         shapes = "  ".join(f"{name}:{shape}" for name, shape in moment.stated.shapes.items())
-        lines += ["", tex(moment_sentence(moment)), code(f"{moment.stated.expression}   {shapes}")]
+        lines += ["", tex(moment_sentence(moment, page.lang)), code(f"{moment.stated.expression}   {shapes}")]
+        lines += [steps(moment.steps, page.lang)]
     return "\n".join(lines)
 
 
@@ -338,15 +357,29 @@ def evidence(page: Page) -> str:
         r"\begin{longtable}{@{}>{\raggedright\arraybackslash}p{0.46\linewidth}",
     ]
     lines += [r">{\raggedright\arraybackslash}p{0.24\linewidth}>{\raggedright\arraybackslash}p{0.24\linewidth}@{}}"]
-    lines += [rf" & {word('computed', page.lang)} & {word('expected', page.lang)} \\ \hline"]
-    for row in page.evidence:
-        fail = "" if row.passed else rf" \textbf{{{word('failed', page.lang)}}}"
-        lines += [rf"{tex(row.label)} & {tex(_short(row.value))} & {tex(_short(row.expected))}{fail} \\"]
+    lines += [rf" & {word('computed', page.lang)} & {word('expected', page.lang)} \\ \hline \endhead"]
+    for label, value, expected in page.numbers:
+        lines += [rf"{tex(label)} & {tex(_short(value))} & {tex(_short(expected))} \\"]
     return "\n".join([*lines, r"\end{longtable}"])
 
 
-def _short(value: object, limit: int = 160) -> str:
-    text = shown(value)
+def experiment(page: Page) -> str:
+    """The table, the figure and the conclusion."""
+    if page.experiment is None:
+        return ""
+    head, *rows = [[tex(cell) for cell in row] for row in page.measured]
+    lines = ["", r"\noindent\begin{minipage}{\linewidth}"]  # no page ends between the heading and the figure
+    lines += [heading("experiment", page.lang), tex(phrased(page.experiment.title, page.lang)), ""]
+    lines += [*book_figures.latex(page.experiment, lambda name: tex(phrased(name, page.lang))), r"\end{minipage}"]
+    lines += [
+        rf"\begin{{center}}\small\tabcolsep=4pt\begin{{tabular}}{{{'r' * len(head)}}}",
+        " & ".join(head) + r" \\ \hline",
+    ]
+    lines += [" & ".join(row) + r" \\" for row in rows]
+    return "\n".join([*lines, r"\end{tabular}\end{center}", "", tex(page.conclusion)])
+
+
+def _short(text: str, limit: int = 160) -> str:
     return text if len(text) <= limit else text[:limit] + " …"
 
 
@@ -358,7 +391,7 @@ def audit(found: Sequence[Page], lang: str) -> str:
     ]
     lines += [
         r">{\raggedright\arraybackslash}p{0.4\linewidth}@{}}",
-        rf"{word('formula', lang)} & {word('verdict', lang)} & {word('rests on', lang)} \\ \hline",
+        rf"{word('formula', lang)} & {word('verdict', lang)} & {word('rests on', lang)} \\ \hline \endhead",
     ]
     for page in found:
         lines += [rf"\hyperref[{label(page)}]{{{tex(page.title)}}} & {tex(page.verdict)} & {tex(page.rests_on)} \\"]

@@ -9,19 +9,24 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from gradproof.cli.book_web import md
-from gradproof.cli.words import said, word
+from gradproof.cli.words import formula, said, word
 from gradproof.symbolic.catalogue import Entry
 
-SETUP = """from gradproof.symbolic import check
+SETUP = """from gradproof.cli.book import judged
+from gradproof.cli.words import phrased, rule
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
-from gradproof.symbolic.catalogue.evidence import rows
-from gradproof.symbolic.catalogue.proof import derived_moment, prove"""
+from gradproof.symbolic.catalogue.evidence import rows, shown
+from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
 
-DERIVE = """derivation = derive_entry(entry{lang})
+LANG = "{lang}\""""
+
+DERIVE = """derivation = derive_entry(entry, LANG)
 derivation"""
 STEPS = """for step in derivation.steps:
-    print(step)"""
+    print(f"{rule(step.rule, LANG)}: {step.reason}")
+    print("\\n".join(f"    {line}" for line in step.shown(step.after)))
+    print("   ", phrased(f"checked: {step.checked}", LANG))"""
 # the generated code against differences of the generated forward pass, and against 40 digits
 COMPARE = """from gradproof.numeric import crosscheck
 
@@ -30,28 +35,36 @@ print(report)
 assert report.passed"""
 IDENTITIES = """for identity in entry.identities:
     proof = prove(identity)
-    print(f"{proof.verdict}: {identity.left}  =  {identity.right}")
-    print(f"    {proof.how}")
-    assert proof.verdict == identity.expected or (proof.verdict, identity.expected) == ("agrees", "proved")"""
+    print(f"{identity.left}  =  {identity.right}")
+    print("   ", phrased(f"{proof.verdict}: {proof.how}", LANG))
+    assert agrees(proof.verdict, identity.expected)"""
 CLAIMS = """for claim in entry.claims:
-    found = check(
-        claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout
-    )
-    print(f"{claim.says}\\n    {found.verdict}: {found.counterexample or found.how}")
-    assert found.verdict == claim.expected or (found.verdict, claim.expected) == ("agrees", "proved")"""
+    verdict, how = judged(claim)
+    print(phrased(claim.says, LANG))
+    print("   ", phrased(f"{verdict}: {how}", LANG))
+    assert agrees(verdict, claim.expected)"""
 MOMENTS = """for moment in entry.moments:
-    value, right = derived_moment(moment)
-    print(f"{moment.kind} of {moment.expression} = {value}")
+    result, right = derived_moment(moment, LANG)
+    print(result)
     assert right"""
 EVIDENCE = """for row in rows(entry):
-    print(row)
+    print(phrased(row.label, LANG), phrased(f"{shown(row.value)}; expected {shown(row.expected)}", LANG), sep="  →  ")
     assert row.passed, row"""
+
+EXPERIMENT = """from gradproof.cli.book_figures import svg
+from gradproof.models.experiments import run
+
+experiment = run(entry.experiment)
+print(experiment.table())
+print(phrased(experiment.conclusion, LANG))
+assert all(check.passed for check in experiment.checks)
+svg(experiment, lambda name: phrased(name, LANG))"""
 
 
 def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = None, evidence: bool = True) -> str:
     """The notebook as JSON text; `notes` is the file of a user's own entries."""
     cells = [new_markdown_cell(f"# {word('book', lang)}")] if len(entries) > 1 else []
-    setup = SETUP
+    setup = SETUP.format(lang=lang)
     if notes:
         setup += f"\nfrom gradproof.cli.notes import load\n\nload({str(Path(notes).resolve())!r})"
     cells.append(new_code_cell(setup))
@@ -59,12 +72,16 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
         title = entry.title_zh if lang == "zh" else entry.title
         note = entry.note_zh if lang == "zh" else entry.note
         head = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {said(entry.verdict, lang)}\n\n"
-        head += f"{word('document', lang)}:\n\n" if entry.right else ""
-        head += f"$$\n{entry.statement}\n$$\n\n"
-        head += f"{word('right', lang)}:\n\n$$\n{entry.right}\n$$\n\n" if entry.right else ""
+        head += f"{word('document', lang)}{word('colon', lang)}\n\n" if entry.right else ""
+        head += f"$$\n{formula(entry.statement, lang)}\n$$\n\n"
+        head += (
+            f"{word('right', lang)}{word('colon', lang)}\n\n$$\n{formula(entry.right, lang)}\n$$\n\n"
+            if entry.right
+            else ""
+        )
         cells += [new_markdown_cell((head + md(note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
         if entry.expression and entry.wrt:
-            cells.append(new_code_cell(DERIVE.format(lang=', "zh"' if lang == "zh" else "")))
+            cells.append(new_code_cell(DERIVE))
             cells.append(new_code_cell(STEPS))
             cells += [new_code_cell(COMPARE)] if entry.mode == "adjoint" else []
         wanted = [
@@ -72,6 +89,7 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
             (entry.claims, CLAIMS),
             (entry.moments, MOMENTS),
             (evidence and entry.evidence, EVIDENCE),
+            (evidence and entry.experiment, EXPERIMENT),
         ]
         cells += [new_code_cell(code) for present, code in wanted if present]
     book = new_notebook(cells=cells)

@@ -6,19 +6,22 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from gradproof.cli import book_figures
 from gradproof.cli.book import (
     Page,
     ShownClaim,
     ShownIdentity,
+    ShownStep,
     chapters,
+    claim_lines,
     claim_sentence,
     joined,
     moment_sentence,
     sentence,
-    word,
+    sources,
 )
 from gradproof.cli.book_latex import typed_lines
-from gradproof.symbolic.catalogue.evidence import shown
+from gradproof.cli.words import phrased, word
 from gradproof.symbolic.errors import GradproofError
 
 STYLE = """
@@ -50,7 +53,7 @@ def markdown(found: Sequence[Page]) -> str:
     lang, several = found[0].lang, len(found) > 1
     parts = [f"# {word('book', lang)}"] if several else []
     if several:
-        parts += [f"## {word('contents', lang)}", "\n".join(_contents(found))]
+        parts += [f"## {word('contents', lang)}", "\n".join(_contents(found)), *filter(None, [sources(found)])]
     for name, inside in chapters(found):
         parts += [f"## {name}"] if several else []
         parts += [part for page in inside for part in _markdown_page(page, "###" if several else "#")]
@@ -89,7 +92,7 @@ def _display(block: str) -> str:
 
 
 def _fence(*texts: str) -> str:
-    return "```\n" + "\n=\n".join("\n".join(typed_lines(text)) for text in texts) + "\n```"
+    return "\n".join(["```", *(line for text in texts for line in typed_lines(text)), "```"])
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -101,50 +104,55 @@ def _markdown_page(page: Page, level: str) -> Iterable[str]:
     lang, entry = page.lang, page.entry
     yield f'<a id="{anchor(page)}"></a>\n\n{level} {md(page.title)}'
     yield f"`{entry.id}`"
-    yield from [f"{word('document', lang)}:"] if entry.right else []
-    yield _display(entry.statement)
-    yield from [f"{word('right', lang)}:", _display(entry.right)] if entry.right else []
+    yield from [f"{word('document', lang)}{word('colon', lang)}"] if entry.right else []
+    yield _display(page.statement)
+    yield from [f"{word('right', lang)}{word('colon', lang)}", _display(page.right)] if entry.right else []
     yield "\n".join(f"- {word(key, lang)}: {md(value)}" for key, value in page.facts)
     if page.note:
         yield md(page.note)
     if page.result:
-        variables = ", ".join(f"`{name}`" for name in entry.wrt)
-        yield f"**{word('result', lang)}** ({word('with respect to', lang)} {variables})"
+        yield f"**{word('result', lang)}** ({word('with respect to', lang)} {md(page.variables)})"
         yield from map(_display, joined(page.result))
-    if page.steps:
-        yield f"**{word('steps', lang)}**"
-        for number, step in enumerate(page.steps, 1):
-            yield f"{number}\\. **{md(step.rule)}**: {md(step.reason)}"
-            yield from map(_display, joined(step.equations))
-            yield f"{word('checked', lang)}: {md(step.checked)}"
+    yield from _markdown_steps(page.steps, lang)
     if page.identities:
         yield f"**{word('identities', lang)}**"
         for identity in page.identities:
-            yield md(sentence(identity))
-            yield _fence(identity.stated.left, identity.stated.right)
+            yield md(sentence(identity, lang))
+            yield _fence(identity.stated.left, "=", identity.stated.right)
+            yield from _markdown_steps(identity.steps, lang)
     if page.claims:
         yield f"**{word('claims', lang)}**"
         for claim in page.claims:
-            yield md(claim_sentence(claim))
-            yield _fence(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim)
+            yield md(claim_sentence(claim, lang))
+            yield _fence(*claim_lines(claim.stated))
     if page.moments:
         yield f"**{word('moments', lang)}**"
         for moment in page.moments:
-            yield md(moment_sentence(moment))
+            yield md(moment_sentence(moment, lang))
             yield _fence(moment.stated.expression)
+            yield from _markdown_steps(moment.steps, lang)
+    if page.experiment is not None:
+        yield f"**{word('experiment', lang)}** {md(phrased(page.experiment.title, lang))}"
+        yield _table([[md(cell) for cell in row] for row in page.measured])
+        yield md(page.conclusion)
     if page.evidence:
         yield f"**{word('evidence', lang)}**"
         yield _table(
             [
                 ["", word("computed", lang), word("expected", lang)],
-                *([md(cell) for cell in row] for row in _evidence(page)),
+                *([md(cell) for cell in row] for row in page.numbers),
             ]
         )
 
 
-def _evidence(page: Page) -> list[tuple[str, str, str]]:
-    fail = f" {word('failed', page.lang)}"
-    return [(row.label, shown(row.value), shown(row.expected) + ("" if row.passed else fail)) for row in page.evidence]
+def _markdown_steps(steps: Sequence[ShownStep], lang: str) -> Iterable[str]:
+    if steps:
+        yield f"**{word('steps', lang)}**"
+    for number, step in enumerate(steps, 1):
+        yield f"{number}\\. **{md(step.rule)}**: {md(step.reason)}"
+        yield from map(_display, joined(step.equations))
+        if step.checked:
+            yield f"{word('checked', lang)}{word('colon', lang)}{md(step.checked)}"
 
 
 def _audit(found: Sequence[Page], lang: str) -> list[list[str]]:
@@ -209,7 +217,7 @@ def html(found: Sequence[Page]) -> str:
             f"<li>{escape(name)}<ul>{''.join(_link(page) for page in inside)}</ul></li>"
             for name, inside in chapters(found)
         )
-        parts += [f"<nav><h2>{word('contents', lang)}</h2><ul>{items}</ul></nav>"]
+        parts += [f"<nav><h2>{word('contents', lang)}</h2><ul>{items}</ul></nav><p>{sources(found)}</p>"]
     for name, inside in chapters(found):
         parts += [f"<h2>{escape(name)}</h2>"] if several else []
         parts += [_html_page(page) for page in inside]
@@ -228,54 +236,68 @@ def _link(page: Page, text: str = "") -> str:
 
 
 def _pre(*texts: str) -> str:
-    return "<pre>" + escape("\n=\n".join("\n".join(typed_lines(text)) for text in texts)) + "</pre>"
+    return "<pre>" + escape("\n".join(line for text in texts for line in typed_lines(text))) + "</pre>"
 
 
 def _html_page(page: Page) -> str:
     lang, entry = page.lang, page.entry
     parts = [
         f'<h3 id="{anchor(page)}">{escape(page.title)}</h3><code>{escape(entry.id)}</code>',
-        *([f"<p>{word('document', lang)}:</p>"] if entry.right else []),
-        mathml(entry.statement),
-        *([f"<p>{word('right', lang)}:</p>", mathml(entry.right)] if entry.right else []),
+        *([f"<p>{word('document', lang)}{word('colon', lang)}</p>"] if entry.right else []),
+        mathml(page.statement),
+        *([f"<p>{word('right', lang)}{word('colon', lang)}</p>", mathml(page.right)] if entry.right else []),
     ]
     facts = "".join(f"<tr><td>{word(key, lang)}</td><td>{escape(value)}</td></tr>" for key, value in page.facts)
     parts += [f'<table class="facts">{facts}</table>']
     parts += [f"<p>{escape(page.note)}</p>"] if page.note else []
     if page.result:
-        parts += [f"<h4>{word('result', lang)} ({word('with respect to', lang)} {escape(', '.join(entry.wrt))})</h4>"]
+        parts += [f"<h4>{word('result', lang)} ({word('with respect to', lang)} {escape(page.variables)})</h4>"]
         parts += map(mathml, joined(page.result))
-    if page.steps:
-        parts += [f"<h4>{word('steps', lang)}</h4><ol>"]
-        for step in page.steps:
-            parts += [f"<li><b>{escape(step.rule)}</b>: {escape(step.reason)}", *map(mathml, joined(step.equations))]
-            parts += [f'<div class="checked">{word("checked", lang)}: {escape(step.checked)}</div></li>']
-        parts += ["</ol>"]
+    parts += _html_steps(page.steps, lang)
     parts += _html_identities(page.identities, lang) + _html_claims(page.claims, lang)
     parts += [f"<h4>{word('moments', lang)}</h4>"] if page.moments else []
     for moment in page.moments:
-        parts += [f'<p class="how">{escape(moment_sentence(moment))}</p>', _pre(moment.stated.expression)]
+        parts += [f'<p class="how">{escape(moment_sentence(moment, lang))}</p>', _pre(moment.stated.expression)]
+        parts += _html_steps(moment.steps, lang)
     if page.evidence:
         head = f"<tr><th></th><th>{word('computed', lang)}</th><th>{word('expected', lang)}</th></tr>"
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _evidence(page)
-        )
+        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in page.numbers)
         parts += [f"<h4>{word('evidence', lang)}</h4><table>{head}{rows}</table>"]
+    if page.experiment is not None:
+        title = escape(phrased(page.experiment.title, lang))
+        names, *body = page.measured
+        parts += [f"<h4>{word('experiment', lang)}</h4><p>{title}</p>"]
+        parts += [book_figures.svg(page.experiment, lambda name: phrased(name, lang))]
+        parts += [f"<table>{_row('th', names)}{''.join(_row('td', row) for row in body)}</table>"]
+        parts += [f"<p>{escape(page.conclusion)}</p>"]
     return "\n".join(parts)
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _html_steps(steps: Sequence[ShownStep], lang: str) -> list[str]:
+    parts = [f"<h4>{word('steps', lang)}</h4><ol>"] if steps else []
+    for step in steps:
+        parts += [f"<li><b>{escape(step.rule)}</b>: {escape(step.reason)}", *map(mathml, joined(step.equations))]
+        told = f"{word('checked', lang)}{word('colon', lang)}{escape(step.checked)}" if step.checked else ""
+        parts += [f'<div class="checked">{told}</div></li>']
+    return parts + (["</ol>"] if steps else [])
 
 
 def _html_identities(found: Sequence[ShownIdentity], lang: str) -> list[str]:
     parts = [f"<h4>{word('identities', lang)}</h4>"] if found else []
     for identity in found:
-        parts += [f'<p class="how">{escape(sentence(identity))}</p>', _pre(identity.stated.left, identity.stated.right)]
+        parts += [f'<p class="how">{escape(sentence(identity, lang))}</p>']
+        parts += [_pre(identity.stated.left, "=", identity.stated.right), *_html_steps(identity.steps, lang)]
     return parts
 
 
 def _html_claims(found: Sequence[ShownClaim], lang: str) -> list[str]:
     parts = [f"<h4>{word('claims', lang)}</h4>"] if found else []
     for claim in found:
-        parts += [f'<p class="how">{escape(claim_sentence(claim))}</p>']
-        parts += [_pre(f"d/d{claim.stated.wrt}  {claim.stated.expression}", claim.stated.claim)]
+        parts += [f'<p class="how">{escape(claim_sentence(claim, lang))}</p>', _pre(*claim_lines(claim.stated))]
     return parts
 
 

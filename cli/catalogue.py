@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gradproof.cli.output import emit_json, table_console
-from gradproof.cli.words import said, word
+from gradproof.cli.output import emit_json, padded, table_console
+from gradproof.cli.words import formula, phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries, get
 
 
@@ -36,7 +36,7 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
     for entry in found:
         table.add_row(entry.id, title(entry, lang), said(entry.kind, lang), said(entry.verdict, lang), entry.source)
     table_console().print(table)
-    click.echo(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more")
+    click.echo(phrased(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more", lang))
 
 
 def title(entry: Entry, lang: str) -> str:
@@ -55,19 +55,19 @@ def show_command(ctx: click.Context, identifier: str) -> None:
         ("kind", said(entry.kind, lang)),
         ("source", entry.source),
         ("verdict", said(entry.verdict, lang)),
-        ("document" if entry.right else "statement", entry.statement),
+        ("document" if entry.right else "statement", formula(entry.statement, lang)),
     ]
-    rows += [("right", entry.right)] if entry.right else []
+    rows += [("right", formula(entry.right, lang))] if entry.right else []
     rows += [("equations", part.strip()) for part in entry.expression.split(";") if part.strip()]
     rows += [("shapes", "  ".join(f"{name}:{shape}" for name, shape in entry.shapes.items()))] if entry.shapes else []
     rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
     rows += [("cotangent", entry.cotangent)] if entry.cotangent else []
-    rows += [("identity", f"{i.left}  =  {i.right}   ({i.says})") for i in entry.identities]
-    rows += [("claim", f"{c.claim}  is {c.expected}  ({c.says})") for c in entry.claims]
-    rows += [("assumption", assumption) for assumption in entry.assumptions]
+    rows += [("identity", f"{i.left}  =  {i.right}   ({phrased(i.says, lang)})") for i in entry.identities]
+    rows += [("claim", f"{c.claim}   {phrased(c.expected, lang)}: {phrased(c.says, lang)}") for c in entry.claims]
+    rows += [("assumption", phrased(assumption, lang)) for assumption in entry.assumptions]
     note = entry.note_zh if lang == "zh" else entry.note
     rows += [("note", note)] if note else []
     last = ""
     for label, text in rows:
-        click.echo(f"{'' if label == last else word(label, lang).lower():<14}{text}")
+        click.echo(f"{padded('' if label == last else word(label, lang).lower(), 14)}{text}")
         last = label

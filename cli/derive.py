@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from gradproof.cli.inputs import Formula, formula, output_option, syntax_option, variables, wrt_option
 from gradproof.cli.output import emit, emit_json
+from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.derive import Derivation
 
 FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
@@ -39,13 +40,18 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     gradproof derive "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W
     gradproof derive "softmax(z)" z:n --jacobian
     """
-    from gradproof.cli import report
+    from gradproof.cli import proofs, report
 
     lang = ctx.obj["lang"]
     found = formula(expression, declarations, options.pop("syntax"))
     output, format_, steps, example = (options.pop(k) for k in ("output", "format_", "steps", "example"))
     form = options.pop("form")
     wrt = variables(options.pop("wrt"))
+    stated = None
+    if found.entry is not None and format_ in ("text", "json") and states(found.entry, wrt, options):
+        stated = proofs.proofs(found.entry, lang)
+        if not found.entry.expression:
+            return emit_json(stated, output) if format_ == "json" else emit(proofs.as_text(stated, lang, steps), output)
     derivation = derived(found, wrt, lang, **options)
     is_jacobian = any(found.equation.name == f"J_{name}" for name, found in derivation.gradients.items())
     layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
@@ -56,13 +62,21 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         other = f"in {turned} layout: {'; '.join(same.line(equation, form) for equation in same.results)}"
     result = report.Report(derivation, found.entry, form, layout, steps, example, lang, other)
     if format_ == "json":
-        emit_json(report.as_json(result), output)
+        emit_json({**report.as_json(result), **(stated or {})}, output)
+    elif stated is not None and steps:
+        emit("\n".join([report.as_text(result), *proofs.stated_lines(stated, lang, steps)]), output)
     elif format_ in ("numpy", "torch"):
         emit(report.as_code(derivation, format_), output)
     else:
         emit(
             {"text": report.as_text, "latex": report.as_latex, "markdown": report.as_markdown}[format_](result), output
         )
+
+
+def states(entry: Entry, wrt: Sequence[str] | None, options: Mapping[str, Any]) -> bool:
+    """Whether an entry is shown as documented and states identities or moments."""
+    asked = wrt is not None or any(options[key] for key in ("cotangent", "jacobian", "jvp", "hvp"))
+    return bool(entry.identities or entry.moments) and not asked and options["order"] == 1
 
 
 def derived(

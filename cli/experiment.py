@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from gradproof.cli.output import right, width_of
+from gradproof.cli.words import phrased, word
+
 
 @click.command("experiment")
 @click.argument("name", metavar="[NAME]", required=False)
@@ -20,11 +23,19 @@ def experiment_command(ctx: click.Context, name: str | None, output: str | None)
     if name is None:
         click.echo("\n".join(EXPERIMENTS))
         return 0
-    found = run(name)
-    click.echo(f"{found.title}\n\n{found.table()}\n")
+    from gradproof.symbolic.catalogue.evidence import shown
+
+    lang, found = ctx.obj["lang"], run(name)
+    columns = [phrased(column, lang) for column in found.columns]
+    cells = [columns, *([f"{value:.4g}" for value in row] for row in found.rows)]
+    widths = [max(width_of(row[k]) for row in cells) for k in range(len(columns))]
+    table = ["  ".join(right(cell, width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    click.echo("\n".join([phrased(found.title, lang), "", *table, ""]))
     for check in found.checks:
-        click.echo(f"  {check}")
-    click.echo(f"\n{found.conclusion}")
+        told = phrased(f"{shown(check.value)}; expected {shown(check.expected)}", lang)
+        sign = word("ok" if check.passed else "failed", lang)
+        click.echo(f"  {phrased(check.label, lang)}{word('colon', lang)}{told}  {sign}")
+    click.echo(f"\n{phrased(found.conclusion, lang)}")
     if output:
         click.echo(f"written: {found.figure(output)}", err=True)
     return 0 if all(check.passed for check in found.checks) else 1

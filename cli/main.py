@@ -64,7 +64,12 @@ class Lazy(click.Group):
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--catalogue", "notes", metavar="FILE.py", help="Add the entries of your own notes (runs that file).")
-@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", help="Language of titles and reasons.")
+@click.option(
+    "--lang",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    help="Language of what is said: titles, reasons, evidence, reports.",
+)
 @click.version_option(package_name="gradproof")
 @click.pass_context
 def group(ctx: click.Context, notes: str | None, lang: str) -> None:

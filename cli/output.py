@@ -41,6 +41,27 @@ def write(path: Path, content: str | bytes) -> None:
         raise
 
 
+def padded(text: str, width: int) -> str:
+    """The text and spaces, as wide as `width` columns of a terminal: marks take no column, Chinese signs two.
+
+    >>> padded("x̂̄", 4) + "|", padded("判定", 6) + "|"
+    ('x̂̄   |', '判定  |')
+    """
+    return text + " " * (width - width_of(text))
+
+
+def right(text: str, width: int) -> str:
+    """The text at the right end of so many columns."""
+    return " " * (width - width_of(text)) + text
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
 def table_console() -> Any:
     """A console for tables: as wide as the terminal, or one line a row where the output is piped or a file."""
     from rich.console import Console

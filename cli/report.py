@@ -8,6 +8,8 @@ from typing import Any
 from sympy import Add, Mul
 
 from gradproof.cli.book_latex import escaped
+from gradproof.cli.output import padded, width_of
+from gradproof.cli.words import phrased, rule, said, word
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.counting import cost, size_text
 from gradproof.symbolic.derive import Derivation, Step
@@ -42,7 +44,14 @@ class Report:
         """Which layout the derivatives are printed in."""
         gradients = self.derivation.gradients
         is_jacobian = any(found.equation.name == f"J_{name}" for name, found in gradients.items())
-        return LAYOUTS[f"{self.layout} Jacobian" if is_jacobian else self.layout]
+        return self.told(LAYOUTS[f"{self.layout} Jacobian" if is_jacobian else self.layout])
+
+    def told(self, text: str) -> str:
+        """Words in the language of the report."""
+        return phrased(text, self.lang)
+
+    def titled(self, step: Step) -> str:
+        return f"{rule(step.rule, self.lang)}{word('colon', self.lang)}{step.reason}"
 
     @property
     def captions(self) -> list[str]:
@@ -72,7 +81,7 @@ class Report:
     @property
     def rows(self) -> list[tuple[Equation, str]]:
         """The printed equations with the shapes of the arrays that they give."""
-        return [(e, text.shape_text(self.system.arrays[e.name], self.system)) for e in self.equations]
+        return [(e, self.told(text.shape_text(self.system.arrays[e.name], self.system))) for e in self.equations]
 
     def line(self, equation: Equation) -> str:
         """One equation as text."""
@@ -94,38 +103,43 @@ class Report:
         derived = [e for e in found.system.equations if e.name not in found.forward.defined]
         kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
+        shown = ", ".join(text.plain_name(name)[0] for name in kept)
+        held = self.told(f"{size_text(8 * entries)} bytes in float64")
         return {
             "forward operations": f"{forward.text}   {forward.order}",
             "operations with derivatives": f"{both.text}   {both.order}",
             "bytes read and written": size_text(both.bytes),
-            "backward keeps": f"{', '.join(text.plain_name(name)[0] for name in kept) or 'nothing'}"
-            f"   ({size_text(8 * entries)} bytes in float64)",
+            "backward keeps": f"{shown or self.told('nothing')}   ({held})",
         }
 
     @property
     def cost_lines(self) -> list[str]:
-        return [f"{label}: {value}" for label, value in self.cost.items()]
+        return [f"{self.told(label)}{word('colon', self.lang)}{value}" for label, value in self.cost.items()]
 
 
 def as_text(report: Report) -> str:
     """The value, the results with their shapes, the layout, what it costs, the steps, the example."""
     found, lines = report.derivation, [report.title, ""]
     rows = [(report.line(equation), shape) for equation, shape in report.rows]
-    width = min(max((len(line) for line, _ in rows), default=0), 88)
-    lines += [f"  {line:<{width}}   {shape}" for line, shape in rows]
+    width = min(max((width_of(line) for line, _ in rows), default=0), 88)
+    lines += [f"  {padded(line, width)}   {shape}" for line, shape in rows]
     if report.form is None and found.form == "matrix" and report.steps:
-        lines += ["", "index form", *(f"  {found.line(equation, 'index')}" for equation in found.results)]
-    lines += ["", *report.captions, *([report.other_layout] if report.other_layout else [])]
+        lines += ["", report.told("index form"), *(f"  {found.line(equation, 'index')}" for equation in found.results)]
+    lines += ["", *report.captions, *([report.told(report.other_layout)] if report.other_layout else [])]
     if report.entry is not None:
         note = report.entry.note_zh if report.lang == "zh" else report.entry.note
-        lines += [f"verdict: {report.entry.verdict}", *([note] if note else [])]
+        verdict = said(report.entry.verdict, report.lang)
+        lines += [
+            f"{word('verdict', report.lang).lower()}{word('colon', report.lang)}{verdict}",
+            *([note] if note else []),
+        ]
     lines += ["", *report.cost_lines]
     if report.steps:
-        lines += ["", "steps"]
+        lines += ["", report.told("steps")]
         for number, step in enumerate(found.steps, 1):
-            lines += [f"{number:>3}. {step.rule}: {step.reason}"]
+            lines += [f"{number:>3}. {report.titled(step)}"]
             lines += [f"       {line}" for line in step.shown(step.after)]
-            lines += [f"       checked: {step.checked}"]
+            lines += [f"       {report.told(f'checked: {step.checked}')}"]
     if report.example:
         lines += ["", *example_lines(report)]
     return "\n".join(lines)
@@ -134,7 +148,7 @@ def as_text(report: Report) -> str:
 def example_lines(report: Report) -> list[str]:
     """A worked example, one array a line."""
     example = worked_example(report.derivation)
-    lines = [f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}"]
+    lines = [report.told(f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}")]
     for group in (example.inputs, example.values, example.results):
         lines += [f"  {text.plain_name(name)[0]} = {numbers_text(value)}" for name, value in group.items()]
     return lines
@@ -145,9 +159,9 @@ def as_latex(report: Report) -> str:
     found = report.derivation
     parts = [f"% {report.title}", *(f"% {line}" for line in report.captions), f"\\[\n{report.latex}\n\\]"]
     for number, step in enumerate(found.steps if report.steps else (), 1):
-        title = escaped(f"{number}. {step.rule}")
+        title = escaped(f"{number}. {rule(step.rule, report.lang)}")
         parts += [f"\\noindent\\textbf{{{title}}}: {escaped(step.reason)}", f"\\[\n{step_latex(step)}\n\\]"]
-        parts += [f"\\noindent checked: {escaped(step.checked)}\n"]
+        parts += [f"\\noindent {escaped(report.told(f'checked: {step.checked}'))}\n"]
     if report.example:
         parts += [f"\\noindent {escaped(line)}\\\\" for line in example_lines(report)]
     return "\n".join(parts)
@@ -161,18 +175,22 @@ def as_markdown(report: Report) -> str:
     """Markdown with `$$` blocks that KaTeX takes."""
     found = report.derivation
     parts = [f"# {report.title}", f"$$\n{report.latex}\n$$", *(f"*{line}*" for line in report.captions)]
-    rows = ["| array | shape |", "|---|---|", *(f"| `{e.name}` | {shape} |" for e, shape in report.rows)]
+    rows = [
+        f"| {report.told('array')} | {report.told('shape')} |",
+        "|---|---|",
+        *(f"| `{e.name}` | {shape} |" for e, shape in report.rows),
+    ]
     parts += ["\n".join(rows), *report.cost_lines]
     if report.steps:
-        parts += ["## Steps"]
+        parts += [f"## {word('steps', report.lang)}"]
         for number, step in enumerate(found.steps, 1):
             parts += [
-                f"{number}. **{step.rule}**: {step.reason}",
+                f"{number}. **{rule(step.rule, report.lang)}**: {step.reason}",
                 f"$$\n{step_latex(step)}\n$$",
-                f"*checked: {step.checked}*",
+                f"*{report.told(f'checked: {step.checked}')}*",
             ]
     if report.example:
-        parts += ["## Example", "```\n" + "\n".join(example_lines(report)) + "\n```"]
+        parts += [f"## {word('example', report.lang)}", "```\n" + "\n".join(example_lines(report)) + "\n```"]
     return "\n\n".join(parts)
 
 
@@ -203,7 +221,7 @@ def as_json(report: Report) -> dict[str, Any]:
                 "reason": step.reason,
                 "before": step.shown(step.before),
                 "after": step.shown(step.after),
-                "checked": step.checked,
+                "checked": report.told(step.checked),
             }
             for step in found.steps
         ]

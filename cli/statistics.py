@@ -8,6 +8,7 @@ import click
 
 from gradproof.cli.inputs import Formula, formula, output_option
 from gradproof.cli.output import emit, emit_json
+from gradproof.cli.words import phrased, rule, word
 
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format."
@@ -46,9 +47,12 @@ def _moment(kind: str) -> click.Command:
         elif format_ == "latex":
             emit(result.latex, output)
         else:
-            lines = [str(result), "", *(f"assumed: {assumption}" for assumption in result.assumptions)]
-            if steps:
-                lines += ["", "steps", *(f"{number:>3}. {step}" for number, step in enumerate(result.steps, 1))]
+            lang = ctx.obj["lang"]
+            lines = [str(result), "", *(phrased(f"assumed: {assumption}", lang) for assumption in result.assumptions)]
+            lines += ["", word("steps", lang).lower()] if steps else []
+            for number, step in enumerate(result.steps if steps else (), 1):
+                lines += [f"{number:>3}. {rule(step.rule, lang)}{word('colon', lang)}{step.reason}"]
+                lines += [f"    {step.line(step.after)}", f"    {phrased(f'checked: {step.checked}', lang)}"]
             emit("\n".join(lines), output)
 
     command.help = (
@@ -85,8 +89,14 @@ LAYERS: dict[str, tuple[str, tuple[str, ...], dict[str, int | str]]] = {
 @click.option("--at", multiple=True, metavar="SIZE=VALUE,…", help="Values (or other sizes) for sizes: d=512,h=8.")
 @click.option("--parameters", "names", metavar="A,B", help="Add up the entries of these inputs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_context
 def count_command(
-    expression: str, declarations: tuple[str, ...], at: tuple[str, ...], names: str | None, as_json: bool
+    ctx: click.Context,
+    expression: str,
+    declarations: tuple[str, ...],
+    at: tuple[str, ...],
+    names: str | None,
+    as_json: bool,
 ) -> None:
     """Count parameters and operations from the equations themselves.
 
@@ -95,7 +105,7 @@ def count_command(
     gradproof count mha.output --at d=512,h=8
     gradproof count "X @ W" X:n,d W:d,k --parameters W
     """
-    from gradproof.symbolic.counting import cost, parameters, size_text, with_sizes
+    from gradproof.symbolic.counting import cost, order, parameters, size_text, with_sizes
     from gradproof.symbolic.language.reader import build
     from gradproof.symbolic.language.syntax import parse
 
@@ -119,16 +129,16 @@ def count_command(
     spent = cost(system, None, ())
     rows = {f"entries of {name}": size_text(parameters(system, [name], values)) for name in system.inputs}
     rows |= {f"parameters ({', '.join(chosen)})": size_text(parameters(system, chosen, values))} if chosen else {}
-    rows |= {
-        "operations": size_text(with_sizes(spent.flops, values)),
-        "order": spent.order,
-        "bytes read and written": size_text(with_sizes(spent.bytes, values)),
-    }
+    operations = with_sizes(spent.flops, values)
+    rows["operations"] = size_text(operations)
+    rows |= {"order": order(operations)} if operations.free_symbols else {}
+    rows["bytes read and written"] = size_text(with_sizes(spent.bytes, values))
     rows |= {"with": ", ".join(f"{name} = {value}" for name, value in values.items())} if assumed else {}
     if as_json:
         emit_json(rows)
     else:
-        click.echo("\n".join(f"{label}: {value}" for label, value in rows.items()))
+        lang = ctx.obj["lang"]
+        click.echo("\n".join(f"{phrased(label, lang)}{word('colon', lang)}{value}" for label, value in rows.items()))
 
 
 def _sized(text: str) -> tuple[str, int | str]:

@@ -69,7 +69,7 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--shards", type=click.IntRange(min=1), default=2, show_default=True, help="Threads a batch is split over."
         ),
-        click.option("--seed", type=int, default=0, show_default=True),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
         click.option("--width", type=click.IntRange(min=1), default=128, show_default=True),
         click.option("--layers", type=click.IntRange(min=1), default=2, show_default=True),
         click.option("--dropout", type=float, default=0.1, show_default=True),

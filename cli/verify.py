@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradproof.cli.output import emit_json
+from gradproof.cli.words import phrased, word
 from gradproof.symbolic.catalogue import Entry, entries, get
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ MODELS = ("seq2seq", "transformer", "gpt", "bert")
 @click.option("--topic", metavar="TOPIC", help="Only the entries of one topic, such as attention.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where torch computes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_context
 def verify_command(
-    identifiers: tuple[str, ...], everything: bool, topic: str | None, device: str, as_json: bool
+    ctx: click.Context, identifiers: tuple[str, ...], everything: bool, topic: str | None, device: str, as_json: bool
 ) -> int:
     """Verify documented formulas: derivatives against torch, differences and mpmath; identities, claims and evidence.
 
@@ -41,18 +43,19 @@ def verify_command(
     chosen = [] if models and not (rest or everything or topic) else _chosen(rest, everything, topic)
     from gradproof.numeric.verify import chosen_device
 
+    lang = ctx.obj["lang"]
     used, described = chosen_device(device)
     if device == "auto" and used == "cpu":
-        click.echo(
-            "no CUDA device is used: torch runs on the CPU" if "without" not in described else described, err=True
-        )
+        said = "no CUDA device is used: torch runs on the CPU" if "without" not in described else described
+        click.echo(phrased(said, lang), err=True)
     results = run(chosen, used, models)
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "skipped")}
     if as_json:
         emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
     else:
-        print_table(results)
-        click.echo(f"{', '.join(f'{count} {status}' for status, count in counts.items())}; {described}")
+        print_table(results, lang)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items())
+        click.echo(f"{phrased(told, lang)}{word('semicolon', lang)}{described}")
     return 1 if counts["failed"] else 0
 
 
@@ -94,20 +97,20 @@ def run(chosen: Sequence[Entry], device: str, models: Sequence[str] = ()) -> lis
         return found
 
 
-def print_table(results: Sequence[Result]) -> None:
+def print_table(results: Sequence[Result], lang: str = "en") -> None:
     from rich.table import Table
 
     from gradproof.cli.output import table_console
 
     table = Table(box=None, pad_edge=False)
     for column in ("entry", "status", "compared", "error", "allowed", "time"):
-        table.add_column(column, overflow="fold", no_wrap=column != "compared")
+        table.add_column(phrased(column, lang), overflow="fold", no_wrap=column != "compared")
     for result in results:
         error = "" if result.max_rel_error is None else f"{result.max_rel_error:.1e}"
         allowed = "" if result.tolerance is None else f"{result.tolerance:.0e}"
         colour = {"passed": "green", "failed": "red", "skipped": "yellow"}[result.status]
-        status = f"[{colour}]{result.status}[/{colour}]"
-        table.add_row(result.id, status, result.compared, error, allowed, f"{result.seconds:.1f} s")
+        status = f"[{colour}]{phrased(result.status, lang)}[/{colour}]"
+        table.add_row(result.id, status, phrased(result.compared, lang), error, allowed, f"{result.seconds:.1f} s")
     table_console().print(table)
     for result in results:
         for problem in result.problems:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradproof.cli.chinese import chinese, chinese_latex
+
 WORDS: dict[str, dict[str, str]] = {
     "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
     "contents": {"en": "Contents", "zh": "目录"},
@@ -12,18 +14,24 @@ WORDS: dict[str, dict[str, str]] = {
         "zh": "文档中的每条陈述、对它的判定，以及判定的依据。",
     },
     "source": {"en": "Source", "zh": "出处"},
+    "sources": {
+        "en": "Sources: N lecture derivations; C a chapter, with the section; S a survey, with its extension.",
+        "zh": "出处：N 为讲义推导；C 为书中一章，附节号；S 为综述，附扩展编号。",
+    },
     "kind": {"en": "Kind", "zh": "类型"},
     "verdict": {"en": "Verdict", "zh": "判定"},
     "assumptions": {"en": "Assumptions", "zh": "假设"},
     "result": {"en": "Result", "zh": "结果"},
     "steps": {"en": "Steps", "zh": "步骤"},
+    "example": {"en": "Example", "zh": "算例"},
     "checked": {"en": "checked", "zh": "检验"},
     "identities": {"en": "Identities", "zh": "恒等式"},
     "claims": {"en": "Claims", "zh": "待检公式"},
     "moments": {"en": "Moments", "zh": "矩"},
     "evidence": {"en": "Evidence", "zh": "证据"},
     "computed": {"en": "computed", "zh": "计算值"},
-    "expected": {"en": "expected", "zh": "期望"},
+    "expected": {"en": "expected", "zh": "应为"},
+    "experiment": {"en": "Experiment", "zh": "实验"},
     "note": {"en": "Note", "zh": "说明"},
     "document": {"en": "The document", "zh": "文档写法"},
     "right": {"en": "Right is", "zh": "正确形式"},
@@ -49,7 +57,12 @@ WORDS: dict[str, dict[str, str]] = {
     "with respect to": {"en": "with respect to", "zh": "对以下变量求导"},
     "formula": {"en": "formula", "zh": "公式"},
     "rests on": {"en": "rests on", "zh": "依据"},
+    "ok": {"en": "ok", "zh": "通过"},
     "failed": {"en": "FAILED", "zh": "未通过"},
+    "colon": {"en": ": ", "zh": "："},
+    "comma": {"en": ", ", "zh": "，"},
+    "semicolon": {"en": "; ", "zh": "；"},
+    "stop": {"en": ". ", "zh": "。"},
 }
 
 # kinds and verdicts in Chinese
@@ -94,31 +107,16 @@ def counted(count: int, key: str, lang: str) -> str:
 
 # the rules of a derivation in Chinese; what each allows is said by `gradproof.symbolic.folding.rules`
 RULES = {
-    "forward": "前向方程", "cotangent": "上游梯度", "chain rule": "链式法则", "no dependence": "无依赖",
+    "forward": "前向方程", "cotangent": "上游梯度", "chain rule": "链式法则", "once more": "再次求导",
+    "no dependence": "无依赖",
     "kept names": "保留的名称", "simplify": "化简", "simplify with facts": "利用事实化简", "substitute": "代入",
     "tangent": "微分", "unit cotangent": "单位上游梯度", "expand": "展开", "expectation over": "取期望",
     "deltas": "消去 δ", "half by symmetry": "由对称性取半", "variance": "方差", "covariance": "协方差",
     "geometric sum": "等比求和", "collect": "合并同类项", "closed recurrence": "递推的闭式",
-    "inputs": "输入", "named value": "命名的量",
+    "inputs": "输入", "named value": "命名的量", "normal form": "规范形", "cleared": "规范形",
+    "split sum": "拆分求和", "closed form": "闭式", "first entry": "首项", "next entry": "下一项",
+    "last digit": "分情形", "case": "情形",
 }  # fmt: skip
-
-# what checks and proofs say, in Chinese; parts of a sentence, longest first
-PHRASES = {
-    "agrees with differences of the forward to 14 digits": "与前向方程的差分吻合到 14 位",
-    "the difference has normal form 0 for all sizes": "差的规范形对所有尺寸都为 0",
-    "equal to 40 digits at random points": "在随机点上 40 位数字相等",
-    "at random points": "（随机点）",
-    "equal modulo": "模意义下相等，模数",
-    "by definition": "按定义",
-    "each checked": "每步均经检验",
-    "derived in ": "推导共 ",
-    " steps, ": " 步，",
-    "right is:": "正确的是：",
-    "expected": "期望",
-    "refuted:": "被否定：",
-    "proved:": "已证明：",
-    "agrees:": "吻合：",
-}
 
 
 def rule(name: str, lang: str) -> str:
@@ -126,12 +124,14 @@ def rule(name: str, lang: str) -> str:
 
 
 def phrased(text: str, lang: str) -> str:
-    """A checked step or a proof in the language of the report; what the table lacks stays English.
+    """What an entry, a check or a proof says, in the language of the report; formulas are the same in both.
 
     >>> phrased("by definition", "zh"), phrased("by definition", "en")
     ('按定义', 'by definition')
     """
-    if lang == "zh":
-        for english, chinese in PHRASES.items():
-            text = text.replace(english, chinese)
-    return text
+    return chinese(text) if lang == "zh" else text
+
+
+def formula(latex: str, lang: str) -> str:
+    """A formula in LaTeX with its words in the language of the report."""
+    return chinese_latex(latex) if lang == "zh" else latex

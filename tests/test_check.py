@@ -40,6 +40,8 @@ def scores(scale: str = "sqrt(d)") -> str:
     return f"A = softmax(Q @ K.T / {scale}); B = G @ V.T; D = A*(B - sum(A*B, axis=1, keepdims=True)); "
 
 
+JOINED = {"W": "m,2*d", "a": "d", "s": "d"}
+
 # Right formulas, in the form of the textbook and rearranged: all of these are proved.
 PROVED = [
     ("sum(x**2)", {"x": "n"}, "x", "2*x"),
@@ -92,25 +94,39 @@ PROVED = [
     ("sum(where(x > 0, x, exp(x) - 1))", {"x": "n"}, "x", "where(x > 0, 1, exp(x))"),
     ("sum[i,j](tanh(x[i] - x[j])) + sum(x)", {"x": "n"}, "x", "ones(n)"),
     ("x @ y / (norm(x) * norm(y))", XY, "x", "y/(norm(x)*norm(y)) - x*(x@y)/(norm(x)**3*norm(y))"),
+    ("sum(sin(2*x))", {"x": "n"}, "x", "2*(cos(x)**2 - sin(x)**2)"),
+    ("v[0] = 0; v[s+1] = b*v[s] + q[s]; v[t]", {"b": "", "q": "t"}, "q", "F[i] = b**(t-1-i) + 0*q[i]"),
+    ("v[0] = c; v[s+1] = b*v[s] + q[s]; v[t]**2", {"b": "", "c": "", "q": "t"}, "c", "2*v[t]*b**t"),
+    ("c[k] = a[k]; c[d+k] = s[k]; sum((W @ c)**2)", JOINED, "s", "2*W[:, d:].T @ (W[:, :d] @ a + W[:, d:] @ s)"),
     ("log(det(A))", XA, "A", "inv(A).T"),
     ("x @ inv(A) @ x", XA, "x", "(inv(A) + inv(A).T) @ x"),
 ]
 
-# Right, but no proof is found; some have a point at which the formula has no value.
+# Right, but no proof is found.
 AGREES = [
-    ("prod(x)", {"x": "n"}, "x", "prod(x)/x", "no value at x = 0"),
-    ("sum(sin(2*x))", {"x": "n"}, "x", "2*(cos(x)**2 - sin(x)**2)", ""),
+    ("sum(x - sin(x))", {"x": "n"}, "x", "2*sin(x/2)**2", ""),
+    (
+        "v[0] = c; v[s+1] = b*v[s]*v[s] + 0*q[s]; v[t]",
+        {"b": "", "c": "", "q": "t"},
+        "c",
+        "F = c; 2**t*b**(2**t-1)*F**(2**t-1)",
+        "",
+    ),
 ]
 
 # Equal but at single points, where the derivative is a matter of convention.
 KINKS = [
     ("sum(relu(x))", {"x": "n"}, "x", "where(x >= 0, 1, 0)", "kink x = 0"),
     ("sum(abs(x))", {"x": "n"}, "x", "where(x > 0, 1, -1)", "kink x = 0"),
+    ("sum(relu(x - 3))", {"x": "n"}, "x", "x >= 3", "at a kink"),
+    ("sum(abs(A @ x))", {"A": "m,n", "x": "n"}, "x", "A.T @ where(A @ x > 0, 1, -1)", "at a kink"),
     ("sum(max(X, axis=1))", {"X": "n,d"}, "X", "X == max(X, axis=1, keepdims=True)", "kink X = 0"),
+    ("prod(x)", {"x": "n"}, "x", "prod(x)/x", "no value at x = 0"),
 ]
 
 # The errors that people make.
 REFUTED = [
+    ("v[0] = 0; v[s+1] = b*v[s] + q[s]; v[t]", {"b": "", "q": "t"}, "q", "F[i] = b**(t-i) + 0*q[i]", "b times"),
     (SOFTMAX, SG, "S", "softmax(S, axis=1) * G", ""),
     (SOFTMAX, SG, "S", "softmax(S, axis=1) * (1 - softmax(S, axis=1)) * G", ""),
     (SOFTMAX, SG, "S", "A = softmax(S, axis=1); A*(G - sum(A*G, axis=0, keepdims=True))", ""),

@@ -36,6 +36,34 @@ def test_convention_of_a_symmetric_variable(capsys: pytest.CaptureFixture[str], 
     assert "S is symmetric; the derivative is that of the formula with all entries of S free" in output(capsys, *given)
 
 
+PROOFS = [
+    ("lm.factorisation", "split sum", "∏_{t=0}^{T−1} a_t = (1/a_T) a_0 ∏_t a_{t+1}"),
+    ("adam.bias_correction", "closed form", "m_i = b^i Σ_{k=0}^{i−1} b^(−1−k) (g_k − b g_k)"),
+    ("adam.bias_correction", "geometric sum", "E[L] = μ (1 − b^t)"),
+    ("sequence.count", "normal form", "V^T"),
+    ("attention.readout", "normal form", "Σ_{j=0}^{d−1} (W_c)_ij a_j + Σ_j (W_c)_{i,d+j} s_j"),
+    ("rope.rotation", "last digit", ""),
+]
+
+
+@pytest.mark.parametrize(("identifier", "rule", "equation"), PROOFS)
+def test_derive_shows_the_proofs_of_what_is_stated(
+    capsys: pytest.CaptureFixture[str], identifier: str, rule: str, equation: str
+) -> None:
+    text = output(capsys, "derive", identifier)
+    found = json.loads(output(capsys, "derive", identifier, "--format", "json"))
+    steps = [step for row in found["identities"] + found["moments"] for step in row["steps"]]
+    assert equation in [step["equation"] for step in steps if step["rule"] == rule]
+    assert f"     {rule}: " in text and (not equation or f"       {equation}\n" in f"{text}\n")
+    assert not equation or equation not in output(capsys, "derive", identifier, "--no-steps")
+
+
+@pytest.mark.parametrize("options", [("--format", "latex"), ("--jacobian",), ("--wrt", "x")])
+def test_what_is_no_function_has_no_derivative(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    assert run(["derive", "sequence.count", *options]) == 2
+    assert "states no function to differentiate" in capsys.readouterr().err
+
+
 BACKWARD = """
 import torch
 

@@ -3,6 +3,7 @@
 import pytest
 
 from gradproof.symbolic.derive import derive, derive_system
+from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
 from gradproof.symbolic.products import hessian, hvp, jacobian, jvp
@@ -116,3 +117,106 @@ def test_a_user_defined_intermediate_keeps_its_name():
     program = parse("S = X @ W; A = tanh(S); sum(A * G)")
     system = build(program, {"X": "n,d", "W": "d,k", "G": "n,k"})
     assert str(derive_system(system, "W", None, (), program).gradients["W"]) == "Xᵀ(G ⊙ (1 − A⊙²))"
+
+
+NAMED = [
+    # statements, the printed definitions: a name goes to the value as a whole, not to a part of it
+    ("r = norm(g); sum(r * u)", ["r = ‖g‖"]),
+    ("r = -norm(g); sum(r * u)", ["r₁ = ‖g‖", "r = −r₁"]),
+    ("P = -softmax(g); sum(P * u)", ["P₁ = softmax(g)", "P = −P₁"]),
+    ("P = softmax(A).T; sum(P.T @ u)", ["P₁ = softmax(A)", "P = P₁ᵀ"]),
+    # the start of a recurrence is printed where it says more than its name
+    ("h[0,i] = h_0[i]; h[t+1,i] = h[t,i]*A[t,i]; sum(h * h)", ["h_t = A_{t−1} ⊙ h_{t−1},  t = 1 … T"]),
+    ("h[0,i] = u[i]; h[t+1,i] = h[t,i]*A[t,i]; sum(h * h)", ["h_0 = u", "h_t = A_{t−1} ⊙ h_{t−1},  t = 1 … T"]),
+]
+
+
+@pytest.mark.parametrize(("statements", "printed"), NAMED)
+def test_definitions(statements, printed):
+    shapes = {"g": "n", "u": "n", "h_0": "n", "A": "T,n"}
+    used = {name: shape for name, shape in shapes.items() if name in statements.replace("h[0", "")}
+    found = derive(statements, used)
+    assert [found.line(e) for e in found.definitions if e.name in found.forward.defined] == printed
+
+
+def test_the_second_derivation_says_what_it_starts_from():
+    program = parse("-l[y] + logsumexp(l)")
+    system = build(program, {"l": "N", "y": ":index=N"})
+    for found in (hessian(system, ["l"], program), hvp(system, "l", "v", program)):
+        assert [step.rule for step in found.steps if step.rule in ("forward", "once more")] == ["forward", "once more"]
+
+
+# Expressions without a value at most points, and what they give.
+NARROW = [
+    ("sum(log(x - 5))", {"x": "n"}, "1 ⊘ (x − 5)"),
+    ("sum(sqrt(x - 100) + sqrt(3 - y))", {"x": "n", "y": "n"}, "1 ⊘ (2 √(x − 100))"),
+    ("sum(log(log(log(x))))", {"x": "n"}, "1 ⊘ (x ⊙ log(x) ⊙ log(log(x)))"),
+    ("log(0.1 - norm(x))", {"x": "n"}, "−x/((1/10 − r) r)"),
+    ("log(det(x @ x.T))", {"x": "m,n"}, "2 M⁻¹x"),
+    ("x[6]*x[20]", {"x": "n"}, "x_20 e₆ + x_6 e₂₀"),
+]
+
+
+@pytest.mark.parametrize(("text", "shapes", "gradient"), NARROW)
+def test_narrow_domains(text, shapes, gradient) -> None:
+    assert str(derive(text, shapes).gradients["x"]) == gradient
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "message"),
+    [
+        ("sum(log(-x**2))", {"x": "n"}, "no random point could be evaluated: log outside its domain"),
+        ("b @ inv(outer(x, x)) @ b", {"b": "n", "x": "n"}, "M is singular wherever it was looked at"),
+    ],
+)
+def test_no_domain(text, shapes, message) -> None:
+    with pytest.raises(GradproofError, match=message):
+        derive(text, shapes)
+
+
+def test_steps_are_checked_where_every_sum_has_a_term() -> None:
+    """v[t] v[t+9] is not there before ten entries are."""
+    checked = [step.checked for step in derive("sum[t=0:n-9](v[t]*v[t+9])", {"v": "n"}).steps if "n=" in step.checked]
+    assert checked and all(int(text.rpartition("n=")[2].rstrip(")")) > 9 for text in checked)
+
+
+# Changes along given directions, as printed.
+CHANGES = [
+    ("softmax(A @ x)", {"A": "m,n", "x": "n"}, {"x": "dx"}, "P ⊙ (Ṡ − PᵀṠ)"),
+    ("logsumexp(x)", {"x": "n"}, {"x": "dx"}, "Pᵀ dx"),
+    (
+        "softmax(Q @ K.T, axis=1) @ V",
+        {"Q": "n,d", "K": "m,d", "V": "m,e"},
+        {"Q": "dQ"},
+        "(P ⊙ (Ṡ − rowsum(P ⊙ Ṡ)))V",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "shapes", "directions", "change"), CHANGES, ids=[row[0] for row in CHANGES])
+def test_changes(text, shapes, directions, change) -> None:
+    found = jvp(build(text, shapes), directions, parse(text))
+    (gradient,) = found.gradients.values()
+    assert str(gradient) == change
+
+
+# Focal loss, entropy and divergence in the names p and log p; sums over powers of one matrix.
+TEXTBOOK = [
+    ("p = softmax(z); -(1 - p[y])**2*log(p[y])", {"z": "n", "y": ":index=n"}, "−log(p_y) (1 − p_y)²", []),
+    ("p = softmax(z); sum(p*log(p))", {"z": "n"}, "log(p)ᵀp", ["p = softmax(z)", "p̄ = log(p)", "z̄ = p ⊙ (p̄ − pᵀp̄)"]),
+    ("trace(A @ A @ A)", {"A": "n,n"}, "tr(A³)", ["Ā = 3 (A²)ᵀ"]),
+    ("sum(log(cosh(x)))", {"x": "n"}, "sum(log(cosh(x)))", ["x̄ = tanh(x)"]),
+    ("sum(a/(a + b))", {"a": "n", "b": "n"}, "sum(a ⊘ (a + b))", ["ā = b ⊘ (a + b)²", "b̄ = −a ⊘ (a + b)²"]),
+    (
+        "sum(layernorm(X @ W)*G)", {"X": "n,d", "W": "d,k", "G": "n,k"}, "sum(G ⊙ x̂)",
+        ["Z̄ = diag(s)⁻¹ (G − rowmean(G) − x̂ ⊙ rowmean(G ⊙ x̂))", "X̄ = Z̄Wᵀ", "W̄ = XᵀZ̄", "Ḡ = x̂"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "shapes", "value", "lines"), TEXTBOOK, ids=[row[0] for row in TEXTBOOK])
+def test_as_in_textbooks(text, shapes, value, lines) -> None:
+    found = derive(text, shapes)
+    assert found.value.partition(" = ")[2] == value
+    assert found.lines()[len(found.lines()) - len(lines) :] == lines
+    assert not any("log(Z)" in line for line in found.lines())

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gradproof.cli import book, book_latex, book_web
+from gradproof.cli import book, book_figures, book_latex, book_web
 from gradproof.cli.export import document
 from gradproof.cli.main import run
 from gradproof.cli.notes import load
+from gradproof.models.experiments import Experiment
 from gradproof.symbolic.catalogue import entries, get, remove
 from gradproof.symbolic.errors import GradproofError
 
@@ -203,3 +204,51 @@ def test_signs() -> None:
     assert book_latex.escaped("50 % of #1 & ~x^2 {y}") == r"50 \% of \#1 \& \textasciitilde{}x\textasciicircum{}2 \{y\}"
     assert book_latex.tex("Σ_j P_ij = 1") == r"$\Sigma_{j}$ $P_{ij}$ = 1"
     assert unicodedata.normalize("NFC", "x̂") == "x̂" and book_latex.tex("x̂") == r"$\hat{x}$"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("W_i^O", "$W_{i}^{O}$"),
+        ("2a_j", "2$a_{j}$"),
+        ("σ_q²σ_k²", r"$\sigma_{q}$$^{2}$$\sigma_{k}$$^{2}$"),
+        ("σ_max^(t−k)", r"$\sigma_{\mathrm{max}}^{t-k}$"),
+        ("(q₂)_{·v}", r"$(q_{2})_{\cdot v}$"),
+        ("∂output_i", r"$\partial$$\mathrm{output}_{i}$"),
+        ("10^−12", "$10^{-12}$"),
+        ("h₂ ← tanh", r"$h_{2}$ $\leftarrow$ tanh"),
+    ],
+)
+def test_indices_and_powers(text: str, said: str) -> None:
+    assert book_latex.tex(text) == said
+
+
+MEASURED = Experiment(
+    "t", ("n", "error", "gap"), ((1, 0.5, 1e-30), (10, 0.05, 1.0), (100, 0.005, 0.1)), "falls", (), True
+)
+
+
+def test_figure() -> None:
+    """Curves over a logarithmic axis; what is 0 but for rounding is not drawn."""
+    found = book_figures.chart(MEASURED)
+    assert found.across == [(0.0, "1"), (0.5, "10"), (1.0, "100")]
+    assert [len(curve) for curve in found.curves.values()] == [3, 2]
+    assert min(y for curve in found.curves.values() for _, y in curve) == 0.0
+    picture = book_figures.svg(MEASURED, str.upper)
+    assert picture._repr_svg_() == picture and "ERROR" in picture
+    assert len(ElementTree.fromstring(picture).findall("{http://www.w3.org/2000/svg}polyline")) == 2
+
+
+def test_page_with_an_experiment(tmp_path) -> None:
+    page = book.page(get("geometry.intrinsic_dimension"))
+    source = book_latex.book([page])
+    assert source.count(r"\polyline") == 2 and book_latex.tex(page.conclusion) in source
+    assert "<svg" in book_web.html([page]) and "| dimension | ambient | estimate |" in book_web.markdown([page])
+    if shutil.which("pdflatex"):
+        assert book_latex.pdf(source, "en")[:5] == b"%PDF-"
+
+
+def test_steps_of_moments_and_proofs_are_shown() -> None:
+    moments, identities = book.page(get("variance.scaled_dot_product")), book.page(get("adam.bias_correction"), "zh")
+    assert {"expectation over", "variance"} <= {step.rule for step in moments.moments[0].steps}
+    assert any(len(identity.steps) > 1 for identity in identities.identities)

@@ -108,6 +108,18 @@ def test_clipping_by_torch_loses_everything() -> None:
             clip({"W": np.array([1.0, bad])}, 2.0)
 
 
+def test_torchs_divisor_is_not_the_formulas() -> None:
+    """‖(3, 4)‖ = 5 clipped to 1: the formula gives (0.6, 0.8); torch divides by 5 + 1e−6."""
+    torch = pytest.importorskip("torch")
+    weight = torch.nn.Parameter(torch.zeros(2, dtype=torch.float64))
+    weight.grad = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    torch.nn.utils.clip_grad_norm_([weight], 1.0)
+    assert distance(weight.grad.tolist(), [3 / 5.000001, 4 / 5.000001]) <= 1e-15
+    ours = clip({"W": np.array([3.0, 4.0])}, 1.0)[0]["W"]
+    assert distance(ours.tolist(), [0.6, 0.8]) <= 1e-15
+    assert distance(ours.tolist(), weight.grad.tolist()) > 1e-7
+
+
 def test_hessian_of_the_tiny_model_against_torch() -> None:
     torch = pytest.importorskip("torch")
     from gradproof.models import tiny

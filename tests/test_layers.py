@@ -27,7 +27,7 @@ class Layer:
     sizes: dict[str, int]
 
 
-NORM = ["x̂̄ = G diag(g)", "X̄ = diag(s)⁻¹ (x̂̄ − rowmean(x̂̄) − x̂ ⊙ rowmean(x̂ ⊙ x̂̄))", "ḡ = colsum(G ⊙ x̂)"]
+NORM = ["bar(x̂) = G diag(g)", "X̄ = diag(s)⁻¹ (bar(x̂) − rowmean(bar(x̂)) − x̂ ⊙ rowmean(x̂ ⊙ bar(x̂)))", "ḡ = colsum(G ⊙ x̂)"]
 BATCH = "X̄ = (G − colmean(G) − x̂ ⊙ colmean(G ⊙ x̂)) diag(s)⁻¹"
 ROWS = {"X": "n,d", "G": "n,d"}
 
@@ -50,14 +50,14 @@ def plan_step(C, v, a, G, eps):
 LAYERS = [
     Layer(
         "RMSNorm", "sum(G * (rmsnorm(X, eps=1e-6) * g))", {**ROWS, "g": "d"}, "X,g",
-        ["r = √(rowmean(X⊙²) + 10⁻⁶)", "x̂ = diag(r)⁻¹ X", "x̂̄ = G diag(g)",
-         "X̄ = diag(r)⁻¹ (x̂̄ − x̂ ⊙ rowmean(x̂ ⊙ x̂̄))", "ḡ = colsum(G ⊙ x̂)"],
+        ["r = √(rowmean(X⊙²) + 10⁻⁶)", "x̂ = diag(r)⁻¹ X", "bar(x̂) = G diag(g)",
+         "X̄ = diag(r)⁻¹ (bar(x̂) − x̂ ⊙ rowmean(x̂ ⊙ bar(x̂)))", "ḡ = colsum(G ⊙ x̂)"],
         lambda X, G, g: (F.rms_norm(X, X.shape[-1:], g, 1e-6) * G).sum(), {"n": 3, "d": 4},
     ),
     Layer(
         "RMSNorm by hand", "sum(G * X / sqrt(mean(X**2, axis=1, keepdims=True) + 1e-6) * g)", {**ROWS, "g": "d"}, "X,g",
-        ["r = √(rowmean(X⊙²) + 10⁻⁶)", "x̂ = diag(r)⁻¹ X", "x̂̄ = G diag(g)",
-         "X̄ = diag(r)⁻¹ (x̂̄ − x̂ ⊙ rowmean(x̂ ⊙ x̂̄))", "ḡ = colsum(G ⊙ x̂)"],
+        ["r = √(rowmean(X⊙²) + 10⁻⁶)", "x̂ = diag(r)⁻¹ X", "bar(x̂) = G diag(g)",
+         "X̄ = diag(r)⁻¹ (bar(x̂) − x̂ ⊙ rowmean(x̂ ⊙ bar(x̂)))", "ḡ = colsum(G ⊙ x̂)"],
         lambda X, G, g: (F.rms_norm(X, X.shape[-1:], g, 1e-6) * G).sum(), {"n": 3, "d": 4},
     ),
     Layer(
@@ -255,14 +255,14 @@ IDENTITIES = [
         {"z": "b,w"},
         "proved",
     ),
-    ("online softmax", "softmax(z)", ONLINE + "P[i] = exp(z[i] - m[n-1])/l[n-1]", {"z": "n"}, "agrees"),
+    ("online softmax", "softmax(z)", ONLINE + "P[i] = exp(z[i] - m[n-1])/l[n-1]", {"z": "n"}, "proved"),
     (
         "online attention",
         "softmax(z) @ V",
         ONLINE + "o[0,k] = V[0,k]; o[t+1,k] = o[t,k]*exp(m[t] - m[t+1]) + exp(z[t+1] - m[t+1])*V[t+1,k];"
         " R[k] = o[n-1,k]/l[n-1]",
         {"z": "n", "V": "n,d"},
-        "agrees",
+        "proved",
     ),
     ("wrong online softmax", "softmax(z)", ONLINE + "P[i] = exp(z[i])/l[n-1]", {"z": "n"}, "refuted"),
 ]

@@ -32,6 +32,8 @@ def power(a: object, k: int) -> object:
 
 # expression, shapes, hand-written torch
 GRADIENTS: list[tuple[str, dict[str, str], Callable[..., object]]] = [
+    ("u @ kron(A, B) @ v", {"A": "m,n", "B": "p,q", "u": "m*p", "v": "n*q"}, lambda A, B, u, v: u @ torch.kron(A, B) @ v),
+    ("vec(A) @ v", {"A": "m,n", "v": "m*n"}, lambda A, v: A.T.reshape(-1) @ v),
     ("inv(A)", {"A": "n,n"}, lambda A: inv(A)),
     ("inv(A.T)", {"A": "n,n"}, lambda A: inv(A.T)),
     ("inv(A).T @ x", {"A": "n,n", "x": "n"}, lambda A, x: inv(A).T @ x),

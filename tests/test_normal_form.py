@@ -132,6 +132,7 @@ VECTORS = (
     "T @ w", "max(B, axis=1)", "a*x", "x + b", "x - mean(x)", "where(x > y, x, y)", "maximum(x, y)",
     "H @ x", "O @ y", "inv(A) @ x",
     "diag(A)", "(x == y)*x", "x[i]*sum[j](A[i,j]*(j <= i))", "logsumexp(B, axis=1)", "log_softmax(y)",
+    "prod(T*exp(B), axis=1)", "log(T @ exp(w))", "where(exp(x) < exp(y), x, y)", "x[i]*sum[k=0:m](a**k)", "a**m*y",
     "exp(x)/sum(exp(x))", "x/norm(x)", "prod(B, axis=1)", "2 - x*x", "1 - x", "B @ w - 3", "exp(x) - exp(y)",
 )  # fmt: skip
 PAIRS = ("({}) + ({})", "({}) - ({})", "({})*({})", "({})/({})", "outer({}, {}) @ y", "maximum({}, {})")

@@ -7,6 +7,7 @@ import pytest
 from sympy import Integer, Rational, oo, sqrt
 from test_matrix import FORMS, shapes_of
 
+from gradproof.symbolic.derive import derive
 from gradproof.symbolic.equations.expr import Access, Index, Size, compare, delta, sum_
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.language.reader import build
@@ -35,7 +36,7 @@ NAMES = [
     ("eps", "ε", r"\varepsilon"),
     ("lam", "λ", r"\lambda"),
     ("xhat", "x̂", r"\hat{x}"),
-    ("xhat_bar", "x̂̄", r"\bar{\hat{x}}"),
+    ("xhat_bar", "bar(x̂)", r"\bar{\hat{x}}"),
     ("xhat1", "x̂₁", r"\hat{x}_{1}"),
     ("logits", "logits", r"\mathrm{logits}"),
     ("logits_bar", "l̅o̅g̅i̅t̅s̅", r"\overline{\mathrm{logits}}"),
@@ -195,6 +196,12 @@ def test_conditions_stand_under_the_sum() -> None:
     equation = Equation("y", (i,), ((i, Integer(0), n),), band)
     assert equation_text(equation, system, "index") == "y_j = Σ_{i: j−m < i ≤ j} G_i"
     assert equation_latex(equation, system, "index") == r"y_{j} = \sum_{i: j-m < i \le j} G_{i}"
+
+
+def test_a_condition_with_a_sum_stands_before_the_term() -> None:
+    text = "sum[r](a[r]*sum[k](W[r,k]*X[i,k]*(sum[j](W[r,j]*X[i,j]) < 0)))"
+    last = derive(text, {"a": "h", "W": "h,d", "X": "n,d"}, "a", cotangent="G").steps[-1]
+    assert last.shown(last.after) == ["ā_i = Σ_k 1[Σ_j X_kj W_ij < 0] G_k Σ_j X_kj W_ij"]
 
 
 def test_long_equations_break() -> None:

@@ -327,7 +327,7 @@ UNDECLARED = [
     ("sum:n", "sum is a function", 0),
     ("X:n,,d", "a size is missing", 4),
     ("X:n,", "a size is missing", 4),
-    ("X:n*m", "a size is a name", 2),
+    ("X:n**m", "a size is a name", 2),
     ("X:n,n/2", "a size is a name", 4),
     ("X:1.5", "a size is a name", 2),
     ("X:n,m d", "an operator is missing", 6),

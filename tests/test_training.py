@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click import ClickException
 from click.testing import CliRunner
 
 from gradproof.cli.decode import decode_command, evaluate_command
@@ -43,9 +44,9 @@ def made(kind: str, dtype: Any = np.float32, dropout: float = 0.2) -> Model[Any]
     return Transformer(TransformerConfig(kind, SIZE, **source, **sizes), dtype=dtype)  # type: ignore[arg-type]
 
 
-def trainer(kind: str, out: Path | None, **settings: Any) -> Trainer:
+def trainer(kind: str, out: Path | None, config: dict[str, Any] | None = None, **settings: Any) -> Trainer:
     given = Settings(**{"steps": 8, "every": 4, "warmup": 2, "rate": 0.01, **settings})
-    return Trainer(made(kind), PairBatches(EXAMPLES, 16, seed=3), given, out)
+    return Trainer(made(kind), PairBatches(EXAMPLES, 16, seed=3), given, out, config=config)
 
 
 @pytest.mark.parametrize("kind", ["encoder-decoder", "seq2seq"])
@@ -120,6 +121,11 @@ def test_resuming_with_other_settings_or_data_is_refused(tmp_path: Path) -> None
     run.run()
     with pytest.raises(TrainingError, match="made with rate"):
         trainer("seq2seq", tmp_path, rate=0.02).resume()
+    for before, now in (("dot", "scaled"), (0.1, 0.2)):  # neither shows in the shapes of the parameters
+        run.config = {"setting": before}
+        run.save()
+        with pytest.raises(TrainingError, match=f"made with setting {before}, not {now}"):
+            trainer("seq2seq", tmp_path, config={"setting": now}).resume()
     other = Trainer(made("seq2seq"), PairBatches(EXAMPLES, 8, seed=3), run.settings, tmp_path)
     with pytest.raises(CheckpointError, match="cannot be resumed exactly"):
         other.resume()
@@ -266,9 +272,108 @@ def test_train_and_evaluate_text(kind: str, tmp_path: Path) -> None:
             call(decode_command, run, "the ")
 
 
-@pytest.mark.parametrize(("content", "message"), [("", "is empty"), ("a\tb\nc\n", "no target")])
-def test_files_that_cannot_be_used(content: str, message: str, tmp_path: Path) -> None:
-    data = tmp_path / "pairs.tsv"
+UNUSABLE = [
+    ("seq2seq", "", "is empty"),
+    ("seq2seq", "a\tb\nc\n", "no target"),
+    ("seq2seq", "b\tc\n" + 600 * "a" + "\tb\n", "the source has 601 tokens"),
+    ("transformer", "b\tc\na\t" + 600 * "b" + "\n", "the target has 601 tokens"),
+    ("gpt", "", "is empty"),
+    ("gpt", "abcdefghi", "too short: of the part held out for validation 1 token"),
+    ("bert", "abcdefghi", "too short: of the part held out for validation 1 token"),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "message"), UNUSABLE)
+def test_files_that_cannot_be_used(kind: str, content: str, message: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
     data.write_text(content)
-    with pytest.raises(DataError, match=message):
-        call(train_command, "seq2seq", "--data", str(data), "--out", str(tmp_path / "run"), *SMALL)
+    with pytest.raises(DataError, match=message) as caught:
+        call(train_command, kind, "--data", str(data), "--out", str(tmp_path / "run"), *SMALL)
+    assert len(str(caught.value)) < 250  # it does not repeat a long line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A trained run of pairs and one of a text."""
+    folder = tmp_path_factory.mktemp("runs")
+    found = {kind: str(folder / kind) for kind in ("seq2seq", "gpt")}
+    for kind, run in found.items():
+        call(train_command, kind, "--data", "dates", "--out", run, *SMALL)
+    return found
+
+
+MISUSE = [  # command, run, arguments, message
+    (decode_command, "gpt", ["a", "--plot", "a.png"], "draws the attention to a source"),
+    (decode_command, "gpt", ["a", "--n-best", "2"], "needs a beam at least that wide"),
+    (decode_command, "seq2seq", ["a", "--n-best", "2"], "needs a beam at least that wide"),
+    (decode_command, "gpt", ["a", "--beam", "2", "--temperature", "1"], "choose one"),
+    (decode_command, "seq2seq", ["a", "--beam", "2", "--top-p", "0.5"], "choose one"),
+    (decode_command, "seq2seq", ["a", "--seed", "-1"], "not in the range"),
+    (decode_command, "gpt", [600 * "a"], "has 600 tokens and the model's limit is 512"),
+    (decode_command, "seq2seq", [600 * "a"], "the source has 601 tokens"),
+    (evaluate_command, "gpt", ["--beam", "2"], "are for pairs"),
+    (evaluate_command, "gpt", ["--count", "2"], "are for pairs"),
+]
+
+
+@pytest.mark.parametrize(("command", "kind", "arguments", "message"), MISUSE)
+def test_options_that_do_not_fit(
+    command: Any, kind: str, arguments: list[str], message: str, runs: dict[str, str]
+) -> None:
+    with pytest.raises((ClickException, DataError), match=message):
+        call(command, runs[kind], *arguments)
+
+
+def decoded(run: str, *arguments: str) -> dict[str, Any]:
+    return dict(
+        json.loads(call(decode_command, run, "1 may", *arguments, "--json").output)["results"][0]["hypotheses"][0]
+    )
+
+
+@pytest.mark.parametrize("kind", ["seq2seq", "gpt"])
+def test_every_option_of_decoding_counts(kind: str, runs: dict[str, str]) -> None:
+    plain = decoded(runs[kind])
+    for greedy_too in (["--top-k", "1"], ["--top-p", "0"], ["--temperature", "0"]):
+        assert decoded(runs[kind], *greedy_too) == plain
+    assert decoded(runs[kind], "--limit", "3")["tokens"] == plain["tokens"][:3]
+    assert len(decoded(runs[kind], "--limit", "3", "--beam", "2")["tokens"]) <= 3
+    drawn = [decoded(runs[kind], "--temperature", "1", "--seed", seed)["tokens"] for seed in ("1", "1", "2")]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize("seed", ["-1", "-7"])
+@pytest.mark.parametrize("kind", ["seq2seq", "bert"])
+def test_a_negative_seed_is_refused(kind: str, seed: str, tmp_path: Path) -> None:
+    with pytest.raises(ClickException, match="not in the range"):
+        call(train_command, kind, "--data", "dates", "--out", str(tmp_path), "--seed", seed)
+
+
+def test_a_run_that_cannot_be_written_fails_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for out, message in ((tmp_path / "file", "is a file"), (tmp_path / "file" / "run", "cannot write to the folder")):
+        run = trainer("seq2seq", out)
+        with pytest.raises(CheckpointError, match=message):
+            run.run()
+        assert run.state.step == 0
+
+
+def test_a_validation_that_is_not_finite_names_step_block_and_tensor(tmp_path: Path) -> None:
+    run = trainer("seq2seq", None)
+
+    def validate() -> dict[str, float]:
+        run.model.parameters["output.U"][0, 0] = np.inf
+        return {"loss": float(run.model.token_losses(next(run.batches)).sum())}
+
+    run.validate = validate
+    with pytest.raises(TrainingError, match=r"validation after step 4: .* output reads output\.U \(U\), which is not"):
+        run.run()
+
+
+def test_a_batch_that_does_not_fit_into_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Model, "differentiated", full)
+    with pytest.raises(TrainingError, match=r"step 1: a batch of \d+ targets does not fit into the memory"):
+        trainer("seq2seq", None).run()

@@ -23,7 +23,9 @@ def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> D
     l̄_j = p_j − 1[j = y]
     """
     if not entry.expression:
-        raise GradproofError(f"{entry.id} is no gradient: there is nothing to derive; see `gradproof show {entry.id}`")
+        raise GradproofError(
+            f"{entry.id} states no function to differentiate; `gradproof export {entry.id}` prints it and its proof"
+        )
     program = parse(entry.expression)
     system = build(program, entry.shapes, entry.shown).renamed(entry.names)
     if entry.mode == "jacobian":

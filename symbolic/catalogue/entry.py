@@ -92,6 +92,7 @@ class Entry:
     note: str = ""
     note_zh: str = ""
     right: str = ""  # what is right (LaTeX) where the statement, the document's form, is not
+    experiment: str = ""  # the experiment whose table and figure belong to it (`gradproof experiment` lists them)
 
     @property
     def topic(self) -> str:

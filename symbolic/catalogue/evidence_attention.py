@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradproof.symbolic.catalogue.attention import ATTENTION_SHAPES, OUTPUT, WEIGHTS
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, holds, same
 from gradproof.symbolic.catalogue.seq2seq import ADDITIVE, ADDITIVE_SHAPES, DOT, SCALED, SCORE_SHAPES
-from gradproof.symbolic.counting import parameters
+from gradproof.symbolic.counting import parameters, size_text
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.printing import text
 
@@ -25,7 +25,7 @@ def score_variants() -> list[Evidence]:
             "the additive score prefers position 1, the dot score position 2",
             additive[0] > additive[1] and dot[0] < dot[1],
         ),
-        same("parameters of the additive score", str(count), "2*d*d_a + d_a"),
+        same("parameters of the additive score", size_text(count), "2·d·d_a + d_a"),
         same("parameters of the dot scores", 0, 0),
     ]
 

@@ -220,6 +220,14 @@ add(
         "S-E7",
         "proved",
         r"\mathrm{BLEU} = BP \cdot \exp\Bigl(\sum_{n=1}^{N} w_n \log p_n\Bigr)",
+        identities=(
+            Identity(
+                "p = exp(a); exp(sum(w*log(p)))",
+                "p = exp(a); prod(p**w)",
+                {"a": "N", "w": "N"},
+                "the weighted geometric mean of the precisions, where all are positive",
+            ),
+        ),
         evidence=EVIDENCE + "bleu_scores",
         note="Over a whole corpus. BP = 1 if c > r, else exp(1 − r/c). A zero count makes it 0; sacrebleu's scale is"
         " 100.",

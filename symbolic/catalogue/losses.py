@@ -122,6 +122,7 @@ add(
             ),
         ),
         evidence="gradproof.symbolic.catalogue.evidence:saturation",
+        experiment="saturation",
         note="The matrix is symmetric, so its spectral norm is at most the largest absolute row sum, 2a_j(1 − a_j) ≤ ½;"
         " it goes to 0 as the largest weight goes to 1.",
         note_zh="矩阵对称，谱范数不超过最大绝对行和 2a_j(1 − a_j) ≤ ½；最大权重趋于 1 时它趋于 0。",

@@ -78,9 +78,9 @@ add(
                 f"F[t,i] = {f}(pos[t]/10000**(2*i/(2*p))) * ones(p)[i]",
                 FREQUENCY + f"F[t,i] = {f}(pos[t]*omega[i])",
                 {"pos": "n", "x": "2*p"},
-                f"the two spellings of the {f}e",
+                f"the two spellings of the {word}",
             )
-            for f in ("sin", "cos")
+            for f, word in (("sin", "sine"), ("cos", "cosine"))
         ),
         evidence="gradproof.numeric.evidence.transformer:sinusoid",
         assumptions=("d is even; an odd d is an error",),

@@ -146,6 +146,20 @@ add(
         "N, S",
         "counterexample",
         r"\hat y = \arg\max_y P(y \mid x)",
+        identities=(
+            Identity(
+                "F = softmax(a); G = softmax(b); where(prod[t](F[t,u[t]]) < prod[t](G[t,w[t]]), 1, 0)",
+                "F = log_softmax(a); G = log_softmax(b); where(sum[t](F[t,u[t]]) < sum[t](G[t,w[t]]), 1, 0)",
+                {"a": "T,V", "b": "T,V", "u": "T:index=V", "w": "T:index=V"},
+                "one sequence is less probable than another just where its log-probability is lower",
+            ),
+            Identity(
+                "P = softmax(z); F[i,j] = where(P[i] < P[j], 1, 0)",
+                "F[i,j] = where(z[i] < z[j], 1, 0)",
+                {"z": "V"},
+                "the most probable next word is the one with the largest logit",
+            ),
+        ),
         evidence="gradproof.models.evidence_sequences:argmax",
         right=r"\log P(\hat y_{\text{greedy}} \mid x) \le \max_y \log P(y \mid x) \text{, equal for a"
         r" beam of width } V^T",
@@ -224,7 +238,7 @@ add(
             Identity(f"{DOT}; e / sqrt(d)", SCALED, SCORE_SHAPES, "the scaled score is the dot score divided by √d"),
         ),
         evidence="gradproof.symbolic.catalogue.evidence_attention:score_variants",
-        right=r"s^\top h,\ s^\top h/\sqrt d,\ v^\top \tanh(W_1 h + W_2 s) \text{ with } 0,\ 0,\ 2 d d_a"
+        right=r"s^\top h,\ s^\top h/\sqrt d,\ v^\top \tanh(W_1 h + W_2 s) \text{ have } 0,\ 0,\ 2 d d_a"
         r" + d_a \text{ parameters}",
         note="They order the positions alike only in the first two cases. The additive score has 2·d·d_a + d_a"
         " parameters,"

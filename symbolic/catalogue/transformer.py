@@ -254,6 +254,7 @@ add(
         "experiment",
         r"\text{Pre-LN trains more stably}",
         evidence="gradproof.numeric.evidence.transformer:pre_vs_post",
+        experiment="block_depth",
         assumptions=("at initialisation", "Xavier weights, Gaussian inputs, a random linear loss, 4 seeds"),
         note="Measured: the gradient norm of the last layer's W_2 by depth. That training is more stable is an"
         " empirical finding.",

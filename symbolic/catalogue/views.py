@@ -50,6 +50,7 @@ add(
         "experiment",
         r"d_{\mathrm{intrinsic}} \ll d_{\mathrm{ambient}}",
         evidence="gradproof.models.experiments.dimension:evidence",
+        experiment="dimension",
         note="An estimator (two nearest neighbours) is right on data whose dimension is known. That natural language is"
         " such data is an empirical claim.",
         note_zh="二近邻估计量在已知维度的数据上给出正确结果；自然语言是否如此属于经验性论断。",
@@ -159,6 +160,7 @@ add(
             Claim(TWO_LAYERS, TWO_LAYER_SHAPES, "a", "sigma(W @ x)/sqrt(m)", "proved", "the gradient by a"),
         ),
         evidence="gradproof.models.experiments.ntk:evidence",
+        experiment="ntk_width",
         note="For ReLU and random weights the kernel has a limit as the width m grows; the deviation falls like 1/√m.",
         note_zh="对 ReLU 与随机权重，宽度 m 增大时核有极限，偏差以 1/√m 减小。",
     )
@@ -217,6 +219,7 @@ add(
         "experiment",
         r"\text{test error falls, rises at } P \approx N \text{, and falls again}",
         evidence="gradproof.models.experiments.double_descent:evidence",
+        experiment="double_descent",
         note="Random features with minimum-norm least squares. Shown for this model, not for language models.",
         note_zh="随机特征加最小范数最小二乘。仅对该模型展示，并非对大语言模型的结论。",
     )
@@ -258,14 +261,16 @@ add(
         "proved under assumptions",
         r"L(f) \le \hat L(f) + 2 \hat{\mathfrak R}_n(\ell \circ \mathcal F) + 3 \sqrt{\frac{\log(2/\delta)}{2n}}",
         evidence="gradproof.models.experiments.generalisation:evidence",
+        experiment="generalisation",
         assumptions=(
             "a loss in [0, 1]",
             "the complexity is that of the class of losses",
             "an independent sample; the bound holds for all f at once with probability at least 1 − δ",
         ),
-        note="The document leaves the constants open (O). The constant 3 and the 2 in log(2/δ) are the usual ones; the"
-        " coverage is simulated.",
-        note_zh="文中常数未定（O）；这里取通常的 3 与 log(2/δ)，并用模拟检验覆盖率。",
+        note="The document leaves the constants open (O). The constant 3 and the 2 in log(2/δ) are the usual ones. The"
+        " proof, by symmetrisation and McDiarmid's inequality, is not derived here: the coverage is simulated.",
+        note_zh="文中常数未定（O）；这里取通常的 3 与 log(2/δ)。其证明依靠对称化与 McDiarmid 不等式，此处未作推导，"
+        "只用模拟检验覆盖率。",
     )
 )
 
@@ -278,6 +283,20 @@ add(
         "S-E17",
         "counterexample",
         r"\text{“the complexity depends on depth, width and number of heads”}",
+        identities=(
+            Identity(
+                "F[i] = sum[r](a[r]*relu(sum[k](W[r,k]*X[i,k])))",
+                "v[r] = sqrt(sum[k](W[r,k]**2)); F[i] = sum[r](a[r]*v[r]*relu(sum[k](W[r,k]/v[r]*X[i,k])))",
+                {"a": "h", "W": "h,d", "X": "n,d"},
+                "a network is Σ_r a_r‖w_r‖ times a unit with ‖w‖ = 1: no width exceeds B times the best single unit",
+            ),
+            Identity(
+                "sum[r=0:h](a/h*relu(w @ x)) + 0*y[0]",
+                "a*relu(w @ x)",
+                {"a": "", "w": "d", "x": "d", "y": "h"},
+                "one unit is h equal ones with 1/h of its weight: every width reaches what a single unit reaches",
+            ),
+        ),
         evidence=EVIDENCE + "architecture",
         right=r"\sum_r |a_r|\, \lVert w_r \rVert \le B \;\Rightarrow\; \hat{\mathfrak R}_n \text{ is"
         r" the same at every width}",

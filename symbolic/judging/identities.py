@@ -28,3 +28,10 @@ IN_TERMS_OF: dict[type, Callable[..., Expr]] = {
 
 # f(x)^2 where it is written in another function: sin² = 1 − cos²
 SQUARES: dict[type, Callable[[Expr], Expr]] = {sympy.sin: lambda x: S.One - sympy.cos(x) ** Integer(2)}
+
+# f(a + b), for as many terms as `MAX_ANGLES` allows
+ADDITION: dict[type, Callable[[Expr, Expr], Expr]] = {
+    sympy.sin: lambda a, b: sympy.sin(a) * sympy.cos(b) + sympy.cos(a) * sympy.sin(b),
+    sympy.cos: lambda a, b: sympy.cos(a) * sympy.cos(b) - sympy.sin(a) * sympy.sin(b),
+}
+MAX_ANGLES = 4

@@ -2,18 +2,20 @@
 
     [d ≤ 0] = [d < 0] + [d = 0]        [d ≠ 0] = 1 − [d = 0]        [−d < 0] = 1 − [d < 0] − [d = 0]
 
-Of indices, which are whole numbers, [d ≤ 0] is [d − 1 < 0], and what the ranges decide is decided.
+Of indices, which are whole numbers, [d ≤ 0] is [d − 1 < 0], and what the ranges decide is decided. Of positive numbers,
+[a < b] is [log a < log b].
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor, gcd
 from typing import TYPE_CHECKING
 
-from sympy import Expr, Integer, S, Symbol
+from sympy import Expr, S, Symbol
 from sympy.core.symbol import Str
 
-from gradproof.symbolic.equations.expr import Access, Compare, Index, Reduce, accesses, letters, nonnegative
+from gradproof.symbolic.equations.expr import Access, Compare, Index, Reduce, Size, accesses, letters, nonnegative
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.judging.polynomials import (
     ONE,
@@ -76,12 +78,20 @@ class Conditions:
         if set(poly) <= {ONE}:
             number = poly.get(ONE, Fraction(0))
             return constant(int(number < 0 if op == "<" else number == 0))
+        if any(isinstance(base, Compare) for mono in poly for base, _ in mono):
+            return self.normal.by_cases(poly, lambda case, inner: self.related(op, case, inner), scope)
         whole = self.whole(poly)
         if not whole:
-            factor = {base: -power for base, power in common(poly, False).items()}
+            factor = {base: -power for base, power in common(poly, False).items() if not hollow(base)}
             poly = self.normal.product([scaled(poly, 1 / content(poly)), {frozen(factor): Fraction(1)}], scope)
+            if (found := self.of_positives(op, poly, scope)) is not None:
+                return found
         elif (known := self.decided(op, expr_of(poly), scope)) is not None:
             return constant(int(known))
+        else:
+            poly = lowest(op, poly)
+            if op == "==" and any(number.denominator != 1 for number in poly.values()):
+                return {}  # 2i = 2j + 1 never holds
         if poly[leading(poly)] < 0:
             opposite = scaled(poly, -1)
             if op == "==":
@@ -95,6 +105,21 @@ class Conditions:
         if self.normal.generic and op == "==" and not whole and smooth(difference):
             return {}
         return atom(_bracket(op, difference))
+
+    def of_positives(self, op: str, poly: Poly, scope: Scope) -> Poly | None:
+        """[a < b] is [log a < log b] for positive a and b, since logarithms rise; nothing positive is below 0."""
+        normal = self.normal
+        above = {mono: number for mono, number in poly.items() if number > 0}
+        below = {mono: -number for mono, number in poly.items() if number < 0}
+        sides = [expr_of(side) for side in (above, below) if side]
+        if not all(normal.positive(side) and not hollow(side) for side in sides):
+            return None
+        if not above or not below:
+            return constant(int(op == "<" and not above))
+        if len(poly) > 2 or not expr_of(poly).atoms(Access):
+            return None
+        logs = added([normal.powers.logarithm(above, scope), scaled(normal.powers.logarithm(below, scope), -1)])
+        return self.related(op, logs, scope)
 
     def decided(self, op: str, difference: Expr, scope: Scope) -> bool | None:
         """What the ranges of the letters and of the entries of index arrays say of a condition on indices."""
@@ -152,6 +177,29 @@ class Conditions:
         return None
 
 
+def lowest(op: str, poly: Poly) -> Poly:
+    """A condition on whole numbers without the numbers and sizes that all its terms are multiples of.
+
+    [2i − 2j = 0] is [i − j = 0], [2i − 3 < 0] is [i − 2 < 0].
+    """
+    rest = {mono: number for mono, number in poly.items() if mono != ONE}
+    step = gcd(*(number.numerator for number in rest.values()))
+    number = poly.get(ONE, Fraction(0)) / step
+    if not number:
+        shared = common(rest, False)
+        rest = {frozen(merged(mono, ((size, -power) for size, power in shared.items()))): n for mono, n in rest.items()}
+    return added([scaled(rest, Fraction(1, step)), constant(number if op == "==" else floor(number))])
+
+
+def hollow(expr: Expr) -> bool:
+    """Whether an expression holds a sum that may have no terms, such as one over j < i: positive terms may sum to 0."""
+    return any(
+        not nonnegative(hi - lo - 1, [(letter, S.Zero, Size("_")) for letter in letters(hi - lo)])
+        for node in expr.atoms(Reduce)
+        for _, lo, hi in node.axes
+    )
+
+
 def smooth(difference: Expr) -> bool:
     """Whether an expression of entries is 0 at isolated points only: it holds no maximum and no condition."""
     return bool(difference.atoms(Access)) and not any(
@@ -160,12 +208,31 @@ def smooth(difference: Expr) -> bool:
     )
 
 
-def threshold(condition: Expr, letter: Index) -> Expr | None:
-    """The e of a condition letter < e; None for any other."""
-    if condition.op != "<":
-        return None
+def bounds(condition: Expr, letter: Index) -> tuple[Expr | None, Expr | None]:
+    """The least value and the end of a letter under a condition letter < e or e < letter; (None, None) for any other.
+
+    >>> k, n = Index("k"), Symbol("n")
+    >>> bounds(_bracket("<", k - n), k), bounds(_bracket("<", n - k), k)
+    ((None, n), (n + 1, None))
+    """
     difference = condition.sides[0].expand()
-    rest = difference - letter
-    if difference.coeff(letter) != 1 or letter in letters(rest) or difference.atoms(Access):
+    slope = difference.coeff(letter)
+    rest = (difference - slope * letter).expand()
+    if condition.op != "<" or slope not in (1, -1) or letter in letters(rest) or difference.atoms(Access):
+        return None, None
+    return (None, -rest) if slope == 1 else (rest + 1, None)
+
+
+def solved(condition: Expr, letter: Index) -> Expr | None:
+    """The one value of a letter under a condition letter = e; None for any other.
+
+    >>> k, n = Index("k"), Symbol("n")
+    >>> solved(_bracket("==", n - k), k)
+    n
+    """
+    difference = condition.sides[0].expand()
+    slope = difference.coeff(letter)
+    rest = (difference - slope * letter).expand()
+    if condition.op != "==" or slope not in (1, -1) or letter in letters(rest) or difference.atoms(Access):
         return None
-    return (-rest).expand() if not isinstance(rest, Integer) or rest else S.Zero
+    return -slope * rest

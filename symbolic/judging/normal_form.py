@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from time import monotonic
+from time import thread_time
 
 from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational, Symbol, exp, log
 
@@ -24,10 +24,12 @@ from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.facts import Facts, declared
 from gradproof.symbolic.folding.fold import plain
-from gradproof.symbolic.judging.identities import IN_TERMS_OF, SQUARES
+from gradproof.symbolic.judging.identities import ADDITION, IN_TERMS_OF, MAX_ANGLES, SQUARES
 from gradproof.symbolic.judging.normal_conditions import Conditions
 from gradproof.symbolic.judging.normal_powers import Powers
+from gradproof.symbolic.judging.normal_products import Products
 from gradproof.symbolic.judging.normal_sums import Sums
+from gradproof.symbolic.judging.pieces import entry
 from gradproof.symbolic.judging.polynomials import (
     ONE,
     Mono,
@@ -43,6 +45,7 @@ from gradproof.symbolic.judging.polynomials import (
     head,
     merged,
     number_root,
+    positive,
     scaled,
 )
 
@@ -63,7 +66,11 @@ def vanishes(
 
 
 class Normal:
-    """Computes normal forms of expressions over one system."""
+    """Computes normal forms of expressions over one system.
+
+    `generic` leaves out single points, such as kinks. `patient` waits with a delta until it can be solved without a
+    condition, and splits a sum where a condition on its letter begins to hold.
+    """
 
     def __init__(
         self,
@@ -71,21 +78,29 @@ class Normal:
         keep: Collection[str] = (),
         facts: Facts | None = None,
         generic: bool = False,
+        patient: bool = False,
         budget: int = 2500,
         seconds: float = 1.0,
     ) -> None:
-        self.system, self.keep, self.generic = system, frozenset(keep), generic
+        self.system, self.keep, self.generic, self.patient = system, frozenset(keep), generic, patient
         self.facts = declared(system) if facts is None else facts
-        self.budget, self.deadline = budget, monotonic() + seconds
+        self.budget, self.deadline = budget, thread_time() + seconds  # of work, on however busy a machine
         self.memo: dict[object, Poly] = {}
+        self.splits: list[tuple[Expr, Expr, Scope]] = []  # sums that were split, what became of them, and where
         self.conditions = Conditions(self)
         self.sums = Sums(self)
         self.powers = Powers(self)
+        self.products = Products(self)
+        self.positives = frozenset(a.name for a in system.arrays.values() if "simplex" in a.properties)
 
     def spend(self, amount: int = 1) -> None:
         self.budget -= amount
-        if self.budget < 0 or monotonic() > self.deadline:
+        if self.budget < 0 or thread_time() > self.deadline:
             raise NoNormalForm("the normal form is too large")
+
+    def positive(self, expr: Expr) -> bool:
+        """Whether an atom is positive wherever it is defined."""
+        return positive(expr, self.positives)
 
     # --- from expressions
 
@@ -119,17 +134,19 @@ class Normal:
             return atom(expr)
         raise NoNormalForm(f"{type(expr).__name__} has no normal form")
 
-    def definition(self, expr: Access) -> Expr | None:
+    def definition(self, expr: Access, scope: Scope) -> Expr | None:
         """The right side of the equation of an array, at the indices of an access; None where it is not put in."""
         if expr.name in self.keep or expr.name not in self.system.defined:
             return None
         found = plain(self.system, expr.name)
-        if found is None or isinstance(found.body, Implicit):
+        if found is None:
+            return entry(self.system, expr, [(letter, *ends) for letter, ends in scope.items()])
+        if isinstance(found.body, Implicit):
             return None
         return found.body.xreplace(dict(zip(found.place, expr.indices, strict=True)))
 
     def access(self, expr: Access, scope: Scope) -> Poly:
-        body = self.definition(expr)
+        body = self.definition(expr, scope)
         if body is not None:
             return self.of(body, scope)
         indices = [index if isinstance(index, Symbol) else expr_of(self.of(index, scope)) for index in expr.indices]
@@ -141,13 +158,15 @@ class Normal:
         poly = self.of(body, inner)
         if expr.op == "sum":
             return self.sums.total(poly, axes, scope)
+        if expr.op == "prod":
+            return self.products.total(poly, axes, scope)
         if not poly:
             return {}
         return atom(reduce_(expr.op, expr_of(poly), axes))
 
     def function(self, expr: Function, scope: Scope) -> Poly:
         kind = type(expr)
-        if kind is not where and isinstance(chosen := self.unfolded(expr.args[0]), where):
+        if kind is not where and isinstance(chosen := self.unfolded(expr.args[0], scope), where):
             # f(a if c else b) = f(a) if c else f(b): exp(−∞) is 0
             condition, a, b = chosen.args
             return self.of(where(condition, kind(a, *expr.args[1:]), kind(b, *expr.args[1:])), scope)
@@ -164,8 +183,18 @@ class Normal:
             raise NoNormalForm(f"{kind.__name__} has no normal form")
         rule = {exp: self.powers.exponential, log: self.powers.logarithm}.get(kind)
         if rule is None:
-            rule = lambda poly, scope: self.opaque(kind, poly, scope)  # noqa: E731
+            known = self.of_sum if kind in ADDITION else self.opaque
+            rule = lambda poly, scope: known(kind, poly, scope)  # noqa: E731
         return self.by_cases(self.of(expr.args[0], scope), rule, scope)
+
+    def of_sum(self, kind: type, poly: Poly, scope: Scope) -> Poly:
+        """sin(2a + b) by sin and cos of a and b."""
+        parts: list[Poly] = []
+        for mono, number in poly.items():
+            parts += [{mono: Fraction(1 if number > 0 else -1, number.denominator)}] * min(abs(number.numerator), 9)
+        if not 1 < len(parts) <= MAX_ANGLES:
+            return self.opaque(kind, poly, scope)
+        return self.of(ADDITION[kind](expr_of(parts[0]), expr_of(added(parts[1:]))), scope)
 
     def opaque(self, kind: Callable[[Expr], Expr], poly: Poly, scope: Scope) -> Poly:
         """A function of which only signs are known."""
@@ -188,9 +217,9 @@ class Normal:
         weight: Poly = {condition: Fraction(1)}
         return added([self.product([weight, yes], scope), no, scaled(self.product([weight, no], scope), -1)])
 
-    def unfolded(self, expr: Expr) -> Expr:
+    def unfolded(self, expr: Expr, scope: Scope) -> Expr:
         """An access as what it is defined as, where that is put in."""
-        while isinstance(expr, Access) and (body := self.definition(expr)) is not None:
+        while isinstance(expr, Access) and (body := self.definition(expr, scope)) is not None:
             expr = body
         return expr
 

@@ -1,6 +1,7 @@
 """Powers, exponentials and logarithms of normal forms.
 
     exp(2a + b) = exp(a)² exp(b)      log(c·e^a·x) = log c + a + log x      (4y²x)^(1/2) = 2 |y| x^(1/2)
+    exp(n·log x) = xⁿ                 exp(a)ⁿ = exp(n·a)                (x²/y)ⁿ = (xⁿ)²/yⁿ for a whole number n
 
 A factor leaves a root or a logarithm only if it is positive, or if what is left would have no value otherwise.
 """
@@ -28,8 +29,8 @@ from gradproof.symbolic.judging.polynomials import (
     frozen,
     leading,
     number_root,
-    positive,
     product_expr,
+    rational,
     scaled,
 )
 
@@ -49,21 +50,23 @@ class Powers:
         """exp(c·m + …) = exp(m)^c …; of a logarithm the power of its argument."""
         parts = []
         for mono, number in poly.items():
-            base, power = next(iter(mono)) if len(mono) == 1 else (None, 0)
-            value = base.args[0] if isinstance(base, log) and power == 1 else exp(product_expr(mono))
+            logs = [base for base, power in mono if isinstance(base, log) and power == 1]
             if mono == ONE:
                 parts.append(atom(S.Exp1, number))
-            elif isinstance(value, exp):
-                parts.append(atom(value, number))
+            elif len(logs) != 1:
+                parts.append(atom(exp(product_expr(mono)), number))
+            elif len(mono) == 1:
+                parts.append(self.power(self.normal.of(logs[0].args[0], scope), number, scope))
             else:
-                parts.append(self.power(self.normal.of(value, scope), number, scope))
+                rest = product_expr({base: power for base, power in mono if base != logs[0]})
+                parts.append(self.pow(Pow(logs[0].args[0], rational(number) * rest), scope))
         return self.normal.product(parts, scope)
 
     def logarithm(self, poly: Poly, scope: Scope) -> Poly:
         """log(c·a^e·…) = log c + e·log a + … for positive factors."""
         if not poly:
             raise NoNormalForm("the logarithm of 0")
-        outside = common(poly, False)
+        outside = common(poly, False, self.normal.positives)
         number = content(poly)
         divided = {frozen({base: -power for base, power in outside.items()}): 1 / number}
         inside = self.normal.product([poly, divided], scope)
@@ -81,6 +84,8 @@ class Powers:
     def _log_of(self, base: Expr, scope: Scope) -> Poly:
         if isinstance(base, exp):
             return self.normal.of(base.args[0], scope)
+        if isinstance(base, Pow) and self.normal.positive(base.base):
+            return self.normal.of(base.exp * log(base.base), scope)
         return constant(1) if base is S.Exp1 else atom(log(base))
 
     def pow(self, expr: Pow, scope: Scope) -> Poly:
@@ -89,11 +94,18 @@ class Powers:
         inside = self.normal.of(base, scope)
         if isinstance(exponent, Rational):
             return self.power(inside, fraction(exponent), scope)
-        parts = []
-        shown = expr_of(inside)
-        for mono, number in self.normal.of(exponent, scope).items():
-            whole = mono == ONE
-            parts.append(self.power(inside, number, scope) if whole else atom(Pow(shown, product_expr(mono)), number))
+        if len(inside) == 1 and ONE not in inside and all(isinstance(b, exp) for mono in inside for b, _ in mono):
+            logs = self.logarithm(inside, scope)
+            return self.exponential(self.normal.product([logs, self.normal.of(exponent, scope)], scope), scope)
+        times = dict(self.normal.of(exponent, scope))
+        if len(inside) == 1 and self.normal.conditions.whole(times):
+            ((factors, number),) = inside.items()
+            bases = {rational(number): Fraction(1), **dict(factors)}
+        else:
+            bases = {expr_of(inside): Fraction(1)}
+        parts = [self.power(inside, times.pop(ONE, Fraction(0)), scope)]
+        for mono, number in times.items():
+            parts += [atom(Pow(b, product_expr(mono)), number * power) for b, power in bases.items() if b != 1]
         return self.normal.product(parts, scope)
 
     def power(self, poly: Poly, exponent: Fraction, scope: Scope) -> Poly:
@@ -116,7 +128,8 @@ class Powers:
         if len(poly) == 1:
             ((mono, number),) = poly.items()
             return self._of_product(dict(mono), number, exponent, scope)
-        outside = {base: p for base, p in common(poly, whole).items() if not isinstance(base, Compare)}
+        shared = common(poly, whole, self.normal.positives)
+        outside = {base: p for base, p in shared.items() if not isinstance(base, Compare)}
         number = content(poly)
         if whole and poly[leading(poly)] < 0:
             number = -number
@@ -143,7 +156,7 @@ class Powers:
                 if exponent < 0:
                     raise NoNormalForm("a division by a condition")
                 outside[base] = Fraction(1)
-            elif positive(base) or power.denominator > 1:  # what has a root already is positive
+            elif self.normal.positive(base) or power.denominator > 1:  # what has a root already is positive
                 outside[base] = power * exponent
             elif power % 2 == 0 and (power * exponent).denominator == 1:
                 parts.append(self._absolute(base, int(power * exponent), scope))

@@ -16,21 +16,25 @@ from gradproof.symbolic.equations.expr import (
     Compare,
     Index,
     Reduce,
+    compare,
     letters,
     nonnegative,
     open_,
     sum_,
 )
-from gradproof.symbolic.judging.normal_conditions import threshold
+from gradproof.symbolic.equations.functions import where
+from gradproof.symbolic.judging.normal_conditions import bounds
 from gradproof.symbolic.judging.polynomials import (
     Mono,
     Poly,
     added,
     atom,
+    expr_of,
     frozen,
     head,
     merged,
     product_expr,
+    rational,
     scaled,
 )
 
@@ -56,12 +60,37 @@ class Sums:
 
     def total(self, poly: Poly, axes: Sequence[Axis], scope: Scope) -> Poly:
         """Σ over `axes` of a normal form, as a normal form."""
+        if self.normal.patient and (found := self.parted(poly, axes, scope)):
+            condition, *parts = found
+            whole = added(self.total(*part, scope) for part in parts)
+            first, second = (expr_of(part) for part, _ in parts)
+            self.normal.splits.append((sum_(where(condition, first, second), axes), expr_of(whole), scope))
+            return whole
         return added(self.one(dict(mono), number, list(axes), scope) for mono, number in poly.items())
+
+    def parted(
+        self, poly: Poly, axes: Sequence[Axis], scope: Scope
+    ) -> tuple[Expr, tuple[Poly, list[Axis]], tuple[Poly, list[Axis]]] | None:
+        """A condition on one of the letters, and the part of a sum where it holds and the one where it does not."""
+        for axis in axes:
+            letter, lo, hi = axis
+            others = [other for other in axes if other is not axis]
+            known = [*_axes(scope), *others]
+            for base in dict.fromkeys(base for mono in poly for base, _ in mono if isinstance(base, Compare)):
+                first, end = bounds(base, letter)
+                seam = end if first is None else first
+                if seam is None or seam in (lo, hi):
+                    continue
+                if nonnegative(seam - lo, known) and nonnegative(hi - seam, known):
+                    left, right = ([*others, (letter, lo, seam)], [*others, (letter, seam, hi)])
+                    below, above = (self.normal.of(expr_of(poly), scope | _ranges(part)) for part in (left, right))
+                    return compare("<", letter, seam), (below, left), (above, right)
+        return None
 
     def one(self, factors: Factors, number: Fraction, axes: list[Axis], scope: Scope) -> Poly:
         """Σ over `axes` of one product."""
         self.normal.spend(2)
-        inner = scope | {letter: (lo, hi) for letter, lo, hi in axes}
+        inner = scope | _ranges(axes)
         if not axes:
             return self.normal.settled(factors, number, scope)
         for step in (self.ranged, self.solved, self.flattened, self.cancelled, self.known):
@@ -78,10 +107,12 @@ class Sums:
     # --- steps: each returns what is left to sum, and the letters left, or None where it does not apply
 
     def ranged(self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope) -> tuple[Poly, list[Axis]] | None:
-        """Ranges start at 0, single values are put in, and a condition t < e becomes the end of t's range."""
+        """Ranges start at 0, an empty sum is 0, single values are put in, a condition t < e is the end of t's range."""
         for axis in axes:
             letter, lo, hi = axis
             others = [other for other in axes if other is not axis]
+            if (hi - lo).expand() == 0:
+                return {}, others
             if (hi - lo).expand() == 1:
                 new = _moved(others, {letter: lo})
                 return self._replaced(factors, {letter: lo}, new, scope), new
@@ -90,16 +121,27 @@ class Sums:
                 new = [*_moved(others, shift), (letter, S.Zero, (hi - lo).expand())]
                 return self._replaced(factors, shift, new, scope), new
             for base in factors:
-                end = threshold(base, letter) if isinstance(base, Compare) and letter in letters(base) else None
-                known = [*_axes(scope), *others]
-                if end is not None and nonnegative(hi - end, known) and nonnegative(end, known):
+                cut = self._cut(base, axis, others, scope)
+                if cut is not None:
                     rest = {other: power for other, power in factors.items() if other != base}
-                    new = [*others, (letter, lo, end)]
-                    return self._replaced(rest, {}, new, scope), new
+                    return self._replaced(rest, {}, [*others, cut], scope), [*others, cut]
         return None
 
+    def _cut(self, base: Expr, axis: Axis, others: Sequence[Axis], scope: Scope) -> Axis | None:
+        """The part of a range in which a condition holds, where it is known to be a part; None for other factors."""
+        letter, lo, hi = axis
+        if not isinstance(base, Compare) or letter not in letters(base):
+            return None
+        first, end = bounds(base, letter)
+        if first is None and end is None:
+            return None
+        first, end = lo if first is None else first, hi if end is None else end
+        known = [*_axes(scope), *others]
+        inside = all(nonnegative(length, known) for length in (first - lo, end - first, hi - end))
+        return (letter, first, end) if inside else None
+
     def _replaced(self, factors: Factors, mapping: dict[Index, Expr], axes: Sequence[Axis], scope: Scope) -> Poly:
-        inner = scope | {letter: (lo, hi) for letter, lo, hi in axes}
+        inner = scope | _ranges(axes)
         return self.normal.of(product_expr(factors).xreplace(mapping), inner)
 
     def solved(self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope) -> tuple[Poly, list[Axis]] | None:
@@ -108,10 +150,10 @@ class Sums:
         if not any(isinstance(b, Compare) and b.op == "==" and letters(b) & summed for b in factors):
             return None
         given = [product_expr({base: power}) for base, power in factors.items()]
-        rest, left, solved = solve_deltas(given, axes, _axes(scope))
+        rest, left, solved = solve_deltas(given, axes, _axes(scope), guarded=not self.normal.patient)
         if not solved:
             return None
-        return self.normal.of(Mul(*rest), scope | {letter: (lo, hi) for letter, lo, hi in left}), left
+        return self.normal.of(Mul(*rest), scope | _ranges(left)), left
 
     def flattened(
         self, factors: Factors, axes: list[Axis], scope: Scope, inner: Scope
@@ -205,8 +247,18 @@ class Sums:
             power, end = factors[axes[0][0]], axes[0][2]
             if power in range(1, MAX_POWER + 1) and nonnegative(end, _axes(scope)):
                 return self.normal.of(power_sum(int(power), end), scope)
+        if len(axes) == 1 and (found := self.geometric(factors, axes[0], scope)) is not None:
+            return found
         value, sign = self.closed(factors, axes, scope)
         return scaled(atom(value), sign)
+
+    def geometric(self, factors: Factors, axis: Axis, scope: Scope) -> Poly | None:
+        """Σ_t r^t = (1 − r^n)/(1 − r) for an r without t; None for any other sum."""
+        letter, _, end = axis
+        ratio = _ratio(factors, letter)
+        if ratio is None or ratio.has(Compare) or not nonnegative(end, _axes(scope)):
+            return None
+        return self.normal.of((1 - ratio**end) / (1 - ratio), scope)
 
     def closed(self, factors: Factors, axes: list[Axis], scope: Scope) -> tuple[Expr, Fraction]:
         """A connected part as one sum with canonical letters, and a number before it."""
@@ -228,6 +280,18 @@ class Sums:
                     break
                 best = again
         return best, number
+
+
+def _ratio(factors: Factors, letter: Index) -> Expr | None:
+    """The r of a product r^letter; None where the product is none such."""
+    found = []
+    for base, power in factors.items():
+        root, exponent = (S.Exp1, base.args[0]) if isinstance(base, exp) else base.as_base_exp()
+        slope = exponent / letter
+        if letter in letters(root) or letter in letters(slope):
+            return None
+        found.append(Pow(root, rational(power) * slope))
+    return Mul(*found) if found else None
 
 
 def power_sum(power: int, end: Expr) -> Expr:
@@ -259,6 +323,10 @@ def _flipped(factors: Factors, flips: Sequence[Access]) -> list[Factors]:
 
 def _axes(scope: Mapping[Index, tuple[Expr, Expr]]) -> list[Axis]:
     return [(letter, lo, hi) for letter, (lo, hi) in scope.items()]
+
+
+def _ranges(axes: Sequence[Axis]) -> dict[Index, tuple[Expr, Expr]]:
+    return {letter: (lo, hi) for letter, lo, hi in axes}
 
 
 def _moved(axes: Sequence[Axis], mapping: dict[Index, Expr]) -> list[Axis]:

@@ -8,7 +8,7 @@ expressions that are not taken apart: accesses, sizes, letters, functions, sums 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
@@ -151,42 +151,44 @@ def head(poly: Poly) -> Mono:
     return ONE if any(mono != top and contains(dict(mono), top) for mono in poly) else top
 
 
-def positive(expr: Expr) -> bool:
-    """Whether an atom is known to be positive wherever it is defined."""
+def positive(expr: Expr, known: Collection[str] = ()) -> bool:
+    """Whether an atom is known to be positive wherever it is defined; `known` are arrays whose entries are."""
     if isinstance(expr, (exp, Size, NumberSymbol)):
         return True
+    if isinstance(expr, Access):
+        return expr.name in known
     if isinstance(expr, Reduce) and expr.op in ("sum", "prod", "max"):
-        return positive(expr.body)
+        return positive(expr.body, known)
     if isinstance(expr, Add):
-        terms = [(positive(arg), nonnegative_square(arg)) for arg in expr.args]
+        terms = [(positive(arg, known), nonnegative_square(arg, known)) for arg in expr.args]
         return any(sure for sure, _ in terms) and all(sure or square for sure, square in terms)
     if isinstance(expr, Mul):
-        return all(positive(arg) for arg in expr.args)
+        return all(positive(arg, known) for arg in expr.args)
     if isinstance(expr, Pow):
-        return positive(expr.base)
+        return positive(expr.base, known)
     return isinstance(expr, Rational) and bool(expr > 0)
 
 
-def nonnegative_square(expr: Expr) -> bool:
+def nonnegative_square(expr: Expr, known: Collection[str] = ()) -> bool:
     """Whether an expression is a product of squares and positive factors, or a sum of such."""
     if isinstance(expr, Reduce):
-        return expr.op == "sum" and nonnegative_square(expr.body)
+        return expr.op == "sum" and nonnegative_square(expr.body, known)
     if isinstance(expr, Mul):
-        return all(nonnegative_square(arg) for arg in expr.args)
+        return all(nonnegative_square(arg, known) for arg in expr.args)
     if isinstance(expr, Pow) and isinstance(expr.exp, Integer) and expr.exp % 2 == 0:
         return True
-    return positive(expr)
+    return positive(expr, known)
 
 
-def common(poly: Poly, allowed: bool) -> dict[Expr, Fraction]:
+def common(poly: Poly, allowed: bool, known: Collection[str] = ()) -> dict[Expr, Fraction]:
     """The least exponents of the atoms that a sum can do without; only of positive atoms unless `allowed`."""
     bases = {base for mono in poly for base, _ in mono}
     least: dict[Expr, Fraction] = {}
     for base in bases:
-        if allowed or positive(base):
-            power = min(dict(mono).get(base, Fraction(0)) for mono in poly)
-            if power:
-                least[base] = power
+        power = min(dict(mono).get(base, Fraction(0)) for mono in poly)
+        inverted = power < 0 and nonnegative_square(base, known)  # it is not 0 where the sum has a value
+        if power and (allowed or inverted or positive(base, known)):
+            least[base] = power
     return least
 
 

@@ -1,0 +1,83 @@
+"""The words of the commands `derive`, `list` and `verify`."""
+
+from __future__ import annotations
+
+REPORTS = {
+    # derive
+    "denominator layout: a derivative of a scalar has the shape of its variable": (
+        "分母布局：标量的导数与自变量形状相同"
+    ),
+    "numerator layout: the axes of the variable in reverse (a vector gives a row)": (
+        "分子布局：自变量的各轴倒序（向量给出行向量）"
+    ),
+    "numerator layout: the axes of the value first, then those of the variable": (
+        "分子布局：先排函数值的各轴，再排自变量的各轴"
+    ),
+    "denominator layout: the axes of the variable first, then those of the value": (
+        "分母布局：先排自变量的各轴，再排函数值的各轴"
+    ),
+    "in numerator layout: {}": "分子布局下：{}",
+    "in denominator layout: {}": "分母布局下：{}",
+    "verdict: {}": "判定：{}",
+    "index form": "指标形式",
+    "steps": "步骤",
+    "checked: {}": "检验：{}",
+    "example": "算例",
+    "example: {}": "算例：{}",
+    "array": "数组",
+    "shape": "形状",
+    "scalar": "标量",
+    "forward operations": "前向运算量",
+    "operations with derivatives": "含求导的运算量",
+    "bytes read and written": "读写字节数",
+    "backward keeps": "反向计算需保留",
+    "nothing": "无",
+    "{} bytes in float64": "float64 下 {} 字节",
+    # count, variance
+    "assumed: {}": "假设：{}",
+    "entries of {}": "{} 的元素个数",
+    "parameters ({})": "参数个数（{}）",
+    "operations": "运算次数",
+    "order": "量级",
+    "with": "其中",
+    # list, verify
+    "{} entries": "共 {} 个条目",
+    "`gradproof show ID` and `gradproof derive ID` tell more": "详情见 `gradproof show ID` 与 `gradproof derive ID`",
+    "no CUDA device is used: torch runs on the CPU": "未使用 CUDA 设备：torch 在 CPU 上运行",
+    "entry": "条目",
+    "status": "状态",
+    "compared": "比较内容",
+    "error": "误差",
+    "allowed": "容许误差",
+    "time": "用时",
+    "passed": "通过",
+    "failed": "未通过",
+    "skipped": "跳过",
+    "{} passed": "{} 项通过",
+    "{} failed": "{} 项未通过",
+    "{} skipped": "{} 项跳过",
+    "value and {}: {}": "函数值与{}：{}",
+    "{} gradients": "{} 个梯度",
+    "tangent": "切向量",
+    "torch": "torch",
+    "mpmath": "mpmath",
+    "differences": "差分",
+    "1 identity ({})": "1 个恒等式（{}）",
+    "{} identities ({})": "{} 个恒等式（{}）",
+    "1 claim ({})": "1 个待检公式（{}）",
+    "{} claims ({})": "{} 个待检公式（{}）",
+    "1 moment ({})": "1 个矩（{}）",
+    "{} moments ({})": "{} 个矩（{}）",
+    "1 row of evidence": "1 行数值证据",
+    "{} rows of evidence": "{} 行数值证据",
+    "{} proved": "{} 个已证明",
+    "{} agrees": "{} 个吻合",
+    "{} refuted": "{} 个被否定",
+    "{} derived": "{} 个已推出",
+    # numbers
+    "yes": "是",
+    "no": "否",
+    "as stated": "如所述",
+    "differs from {} by {} or more": "与 {} 至少相差 {}",
+    "[{}]": "[{}]",
+}
