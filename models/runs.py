@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from gradproof.models.batches import Examples, PairBatches, encode_pairs, evaluation_batches
-from gradproof.models.checkpoint import load_checkpoint
+from gradproof.models.checkpoint import check_belongs, load_checkpoint
 from gradproof.models.cmu import read_cmudict, split_cmudict
 from gradproof.models.data import Pair, merge_references, read_pairs, read_text, split_pairs, split_text
 from gradproof.models.decoding import Hypothesis, beam_search, greedy, sample, start_tokens
-from gradproof.models.errors import DataError, TrainingError
+from gradproof.models.errors import CheckpointError, DataError, TrainingError
 from gradproof.models.incremental import stepper
 from gradproof.models.metrics import Perplexity, bleu, error_rates
 from gradproof.models.model import Model
@@ -280,8 +280,14 @@ def load_run(path: str | Path) -> Run:
     """The run of a folder, ready to decode."""
     checkpoint = load_checkpoint(path)
     config = dict(checkpoint.config)
-    kind, data = str(config.pop("model", "")), DataSettings(**config.pop("data"))
-    model = make_model(kind, config)
+    try:
+        kind, data = str(config.pop("model")), DataSettings(**config.pop("data"))
+        model = make_model(kind, config)
+        source, target = (tokeniser_from_json(checkpoint.vocabularies[side]) for side in ("source", "target"))
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} holds no run that this version of gradproof can read: {error}") from None
+    check_belongs(checkpoint, shapes=model.parameters.shapes, where=str(path))
+    if target.size != config["target_size"] or (kind in PAIR_MODELS and source.size != config["source_size"]):
+        raise CheckpointError(f"{path} is damaged: its vocabularies do not have the size of its model")
     model.parameters.load(checkpoint.parameters)
-    source, target = (tokeniser_from_json(checkpoint.vocabularies[side]) for side in ("source", "target"))
     return Run(model, kind, source, target, data)

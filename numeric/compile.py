@@ -139,7 +139,8 @@ def compile_with(
     if isinstance(derived, System):
         wanted = tuple(outputs or derived.outputs)
         system, result = derived.needed(wanted), Result(wanted, None)
-        arrays, unused = inputs_of(system, derived), []
+        arrays = inputs_of(system, derived)
+        unused: list[Array] = []
     else:
         pairs = {name: gradient.equation.name for name, gradient in derived.gradients.items()}
         wanted = (derived.output, *pairs.values())

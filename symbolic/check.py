@@ -21,7 +21,7 @@ from sympy import Expr
 from gradproof.symbolic.equations.evaluate import PRIME
 from gradproof.symbolic.equations.expr import Access, sum_
 from gradproof.symbolic.equations.system import out_letters
-from gradproof.symbolic.folding.checks import StepError, small_sizes
+from gradproof.symbolic.folding.checks import NoPoint, small_sizes
 from gradproof.symbolic.folding.facts import declared
 from gradproof.symbolic.folding.fold import facts
 from gradproof.symbolic.judging.claims import EXPECTED, Question, pose
@@ -29,6 +29,7 @@ from gradproof.symbolic.judging.counterexample import Counterexample, smallest
 from gradproof.symbolic.judging.hints import factor, under_assumption
 from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.polynomials import NoNormalForm
+from gradproof.symbolic.judging.proving import further_proof, summary
 from gradproof.symbolic.judging.sampling import Draw, compared, drawn, equal_modulo_prime, sides
 from gradproof.symbolic.language.syntax import Declaration, Program
 from gradproof.symbolic.language.values import same
@@ -101,9 +102,7 @@ def check(
     """
     try:
         question = pose(expression, shapes, wrt, claim, cotangent, let, layout, order)
-    except StepError as error:
-        if "no random point" not in str(error):
-            raise
+    except NoPoint as error:
         return Verdict("undecided", f"the derivative could not be checked: {error}")
     verdict = judged(question) if question.fits() else misfit(question)
     shape = question.shape(question.right)
@@ -136,7 +135,7 @@ def judged(question: Question) -> Verdict:
         return Verdict("undecided", f"no random point could be evaluated: {found.reason or 'no sizes fit'}")
     note = special_points(question)
     if (how := proof(question)) is not None:
-        return Verdict("proved", how, note=note)
+        return Verdict("proved", how, note=note or (ELSEWHERE if APART in how else ""))
     exact = equal_modulo_prime(pair)
     if exact is not None:
         points, digits = exact
@@ -147,10 +146,15 @@ def judged(question: Question) -> Verdict:
     return Verdict("agrees", how, note=note)
 
 
+APART = ", apart from kinks"
+ELSEWHERE = "at a kink your formula may give another value; gradproof takes torch's there"
+
+
 def proof(question: Question) -> str | None:
     """How the two sides are proved equal; None if that fails.
 
-    First with the intermediates of the forward as they are, then with everything put in, at last apart from kinks.
+    First with the intermediates of the forward as they are, then with everything put in, then apart from kinks, at last
+    by further steps.
     """
     system, rank = question.system, len(question.shape(question.right))
     outs = out_letters(rank)
@@ -163,7 +167,7 @@ def proof(question: Question) -> str | None:
     ways: tuple[tuple[frozenset[str], dict[str, Any], str], ...] = (
         (kept, {"facts": by_definition}, ""),
         (frozenset(), {}, ""),
-        (frozenset(), {"generic": True}, ", apart from kinks"),
+        (frozenset(), {"generic": True}, APART),
     )
     for keep, options, words in ways:
         try:
@@ -171,7 +175,9 @@ def proof(question: Question) -> str | None:
                 return f"the difference from the derived {question.what} has the normal form 0, for all sizes{words}"
         except (NoNormalForm, RecursionError):
             continue
-    return None
+    right, claim = Access(question.right, *outs), Access(question.claim, *outs)
+    steps = further_proof(system, right, claim, {letter: (lo, hi) for letter, lo, hi in axes})
+    return None if steps is None else summary(steps)
 
 
 def special_points(question: Question) -> str:

@@ -91,7 +91,7 @@ class Cost:
     @property
     def order(self) -> str:
         """The leading order of the operations: terms that no other one outgrows."""
-        return f"O({size_text(leading(self.flops))})"
+        return order(self.flops)
 
     def at(self, values: Mapping[str, int | str | Expr], of: str = "flops") -> Expr:
         """A total with numbers (or other sizes, as in d_k = d_model/h) for sizes."""
@@ -239,6 +239,15 @@ def size_value(text: str) -> Expr:
     if len(statements) != 1 or statements[0].name is not None:
         raise ExpressionError("a size is one expression", text, 0, len(text))
     return read(statements[0].value)
+
+
+def order(count: Expr) -> str:
+    """The leading order of a count, without its coefficients; O(1) of a number.
+
+    >>> order(2080 * Size("n") ** 2 + 4 * Size("n"))
+    'O(n²)'
+    """
+    return f"O({size_text(leading(count))})"
 
 
 def leading(count: Expr) -> Expr:

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 from sympy import Expr
 
-from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.calculus import adjoint, bar, dot
 from gradproof.symbolic.equations.evaluate import Point, Value
 from gradproof.symbolic.equations.expr import Access, Compare, Implicit, names, sum_
 from gradproof.symbolic.equations.properties import convention
@@ -30,6 +30,7 @@ from gradproof.symbolic.folding.fold import (
     put_in,
     rewrite,
 )
+from gradproof.symbolic.folding.logarithms import named, softmaxes, with_logarithms
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import inferred
 from gradproof.symbolic.language.reader import build
@@ -134,7 +135,10 @@ class Derivation:
     def value_equations(self) -> tuple[Equation, ...]:
         """The equations of the expression's value, helpers put in."""
         found = self.forward.defined[self.output]
-        return tuple(e if e.shown is not None else without_helpers(self.forward, e) for e in found)
+        own = {statement.name for statement in self.program.statements}
+        kept = [[p for p in softmaxes(self.forward) if p.name in own | names(e.body)] for e in found]
+        read = [e.with_body(named(e.body, p, [axis[0] for axis in e.axes])) for e, p in zip(found, kept, strict=True)]
+        return tuple(e if e.shown is not None else without_helpers(self.forward, e) for e in read)
 
     @property
     def value(self) -> str:
@@ -168,8 +172,11 @@ def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
 
 
 def names_itself(equation: Equation) -> bool:
-    """Whether an equation only says what its name says: `A_inv` prints as A⁻¹."""
+    """Whether an equation only says what its name says: `A_inv` prints as A⁻¹, the input h0 as the first state h_0."""
     body = equation.body
+    if isinstance(body, Access):
+        start = (f"{equation.name}0", f"{equation.name}_0")
+        return body.name in start and equation.place[:1] == (0,) and equation.place[1:] == body.indices
     return isinstance(body, Implicit) and body.kind == "inv" and equation.name == f"{body.matrix}_inv"
 
 
@@ -224,6 +231,7 @@ def derive_system(
     log = Log(lang)
     log.forward(system)
     raw = adjoint(system, variables, cotangent)
+    check_alike(system, raw)
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.adjoints(raw, system, derived, output, cotangent)
     folded = log.fold(raw, derived, keep, [bar(name) for name in variables], output)
@@ -250,6 +258,14 @@ def chosen_variables(system: System, wrt: str | Sequence[str] | None) -> tuple[s
             known = ", ".join(possible) or "none"
             raise UnknownNameError(f"there is no variable {name} to differentiate by; there are {known}")
     return tuple(wanted)
+
+
+def check_alike(forward: System, derived: System) -> None:
+    """No derived array is printed as a given one: x̄ of x as the array xbar."""
+    if twins := text.alike([*forward.arrays, *(name for name in derived.arrays if name not in forward.arrays)]):
+        given, other, shown = twins
+        of = other.removesuffix("_bar").removesuffix("_dot")
+        raise ExpressionError(f"{given} would be printed as {shown}, as the derivative of {of} is; call it otherwise")
 
 
 def _cotangent(system: System, output: str, cotangent: str | None) -> str | None:
@@ -338,11 +354,13 @@ class Log:
         """Bring the derived equations into textbook form, a step for every move that changes something."""
         system = inferred(system)
         known = facts(system, derived)
-        helpers = {bar(name) for name in system.hidden} | set(absorb)
+        helpers = {of(name) for name in system.hidden for of in (bar, dot)} | set(absorb)
         moves = (
             ("kept names", lambda s: rewrite(s, derived)),
             ("simplify", lambda s: normalised(s, derived, known)),
             ("substitute", lambda s: inline(s, derived, keep, helpers)),
+            ("simplify", lambda s: normalised(s, derived, known)),
+            ("kept names", lambda s: with_logarithms(s, derived)),
             ("simplify", lambda s: normalised(s, derived, known)),
         )
         for rule, move in moves:

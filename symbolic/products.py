@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sympy import Expr, Mul
 
-from gradproof.symbolic.derive import Derivation, Gradient, Log, chosen_variables, derive_system
+from gradproof.symbolic.derive import Derivation, Gradient, Log, Step, check_alike, chosen_variables, derive_system
 from gradproof.symbolic.equations.calculus import dot, tangent, whole
 from gradproof.symbolic.equations.expr import Access, delta, map_accesses, names, sum_
 from gradproof.symbolic.equations.implicit import complete
@@ -15,8 +15,10 @@ from gradproof.symbolic.equations.system import Array, Equation, System, out_let
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import same_values
 from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in, size
+from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import restored, withheld
 from gradproof.symbolic.language.syntax import Program
+from gradproof.symbolic.printing import text
 
 SHORT = 8  # parts of an expression that is put in where it is read
 
@@ -124,7 +126,7 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
         second = derive_system(
             inner, list(first.wrt[k:]), inner.free_name("G") if system.arrays[row].rank else None, (), program, lang
         )
-        log.steps += second.steps
+        log.steps += once_more(second, row, lang)
         for column in first.wrt[k:]:
             pair = column if row == column else f"{row},{column}"
             array, equation = _block(second, column, f"H_{pair.replace(',', '_')}", log)
@@ -143,6 +145,13 @@ def gradient_system(first: Derivation) -> System:
     """The system of a first derivation with its adjoints renamed, ready to be differentiated again."""
     derived = [name for name in first.system.defined if name not in first.forward.defined]
     return first.system.renamed({name: grad(name.removesuffix("_bar")) for name in derived})
+
+
+def once_more(second: Derivation, name: str, lang: str) -> list[Step]:
+    """The steps of a second derivation, which starts from the gradient by `name` that the first one found."""
+    start, *rest = second.steps
+    why = reason("once more", lang, name=text.plain_name(name)[0])
+    return [replace(start, rule="once more", reason=why), *rest]
 
 
 def _block(second: Derivation, column: str, name: str, log: Log) -> tuple[Array, Equation]:
@@ -171,6 +180,7 @@ def jvp(
     log = Log(lang)
     log.forward(system)
     raw = tangent(system, list(directions)).renamed({dot(name): new for name, new in directions.items()})
+    check_alike(system, raw)
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.tangents(raw, system, derived, output, directions)
     folded = log.fold(raw, derived, keep, [dot(output)], output, absorb)
@@ -189,7 +199,7 @@ def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en
     product = second.system.free_name("Hv")
     new = second.system.renamed({dot(grad(name)): product})
     gradients = {second.output: Gradient(second.output, new.defined[product][0], new)}
-    steps = (*first.steps, *second.steps)
+    steps = (*first.steps, *once_more(second, name, lang))
     return replace(second, forward=system, system=new, gradients=gradients, output=first.output, steps=steps)
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from gradproof.cli.decode import decode_command, evaluate_command
 from gradproof.cli.train import train_command
 from gradproof.models.batches import PairBatch, PairBatches, encode_pairs
-from gradproof.models.checkpoint import load_checkpoint
+from gradproof.models.checkpoint import load_checkpoint, save_checkpoint
 from gradproof.models.decoding import beam_search, greedy, start_tokens
 from gradproof.models.errors import CheckpointError, DataError, DecodingError, TrainingError
 from gradproof.models.incremental import stepper
@@ -323,6 +323,29 @@ def test_options_that_do_not_fit(
 ) -> None:
     with pytest.raises((ClickException, DataError), match=message):
         call(command, runs[kind], *arguments)
+
+
+DAMAGED: list[tuple[Any, str]] = [  # what is done to the checkpoint's description, message
+    (lambda c: c.config.clear(), "no run that this version"),
+    (lambda c: c.config.pop("data"), "no run that this version"),
+    (lambda c: c.config["data"].update(magic=1), "no run that this version"),
+    (lambda c: c.config.update(magic=1), "no run that this version"),
+    (lambda c: c.config.update(width="a"), "no run that this version"),
+    (lambda c: c.config.update(model="magic"), "there is no model 'magic'"),
+    (lambda c: c.config.update(model="bert"), "belongs to another model"),
+    (lambda c: c.config.update(width=8), "belongs to another model"),
+    (lambda c: c.vocabularies.clear(), "no run that this version"),
+    (lambda c: c.vocabularies["target"]["symbols"].pop(), "do not have the size"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGED)
+def test_runs_that_cannot_be_decoded(change: Any, message: str, runs: dict[str, str], tmp_path: Path) -> None:
+    found = load_checkpoint(runs["gpt"])
+    change(found)
+    save_checkpoint(tmp_path, found)
+    with pytest.raises((CheckpointError, TrainingError), match=message):
+        call(decode_command, str(tmp_path), "a")
 
 
 def decoded(run: str, *arguments: str) -> dict[str, Any]:

@@ -193,8 +193,8 @@ class Safe:
 
     def named_quotient(self, exponent: Expr, powers: dict[Expr, Expr]) -> Expr | None:
         """A quotient of sums of two exponentials by the names sigmoid and tanh, if it is one."""
-        pairs = {base: pair(base) for base in powers}
-        if None in pairs.values() or not all(power.is_Integer for power in powers.values()):
+        pairs = {base: two for base in powers if (two := pair(base)) is not None}
+        if len(pairs) < len(powers) or not all(power.is_Integer for power in powers.values()):
             return None
         found = S.One
         for above, (c, f, d, g) in pairs.items():

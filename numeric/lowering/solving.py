@@ -89,7 +89,7 @@ def _rest(node: Node) -> tuple[tuple[object, ...], Shape, str]:
 def _solution(graph: Graph, node: Node, gone: Collection[Node], new: dict[Node, Node]) -> Node | None:
     for place, form in enumerate(node.args):
         inverse = form if form.op == "inv" else form.args[0] if form.op == "view" else None
-        if inverse not in gone:
+        if inverse is None or inverse not in gone:
             continue
         other = _rewritten(graph, node.args[1 - place], gone, new)
         matrix = _rewritten(graph, inverse.args[0], gone, new)

@@ -145,12 +145,17 @@ def reuse(system: System, equation: Equation, slope: Expr) -> Expr:
 
 
 def solve_deltas(
-    factors: Sequence[Expr], axes: Sequence[Axis], outer: Sequence[Axis], prefer: Iterable[Index] = ()
+    factors: Sequence[Expr],
+    axes: Sequence[Axis],
+    outer: Sequence[Axis],
+    prefer: Iterable[Index] = (),
+    guarded: bool = True,
 ) -> tuple[list[Expr], list[Axis], bool]:
     """Remove δ(left, right) factors of a sum over `axes` by solving for a summed letter.
 
     Returns the remaining factors (with conditions that keep the solution inside its range), the remaining axes, and
-    whether anything was solved. `prefer` names the letters to solve for where there is a choice.
+    whether anything was solved. `prefer` names the letters to solve for where there is a choice. Unless `guarded`, what
+    would need such a condition is left.
     """
     factors, axes, prefer, solved = list(factors), list(axes), frozenset(prefer), False
     while True:
@@ -162,11 +167,16 @@ def solve_deltas(
             for position, factor in enumerate(factors)
             if isinstance(factor, Compare) and factor.op == "==" and (options := _solvable(factor, axes))
         ]
-        if not choices:
+        best = []
+        for _, position, options in sorted(choices, key=lambda choice: choice[:2]):
+            found = [(letter, value, *_guarded(letter, value, axes, outer)) for letter, value in reversed(options)]
+            letter, value, guards, left = min(found, key=lambda f: (len(f[2]), f[0] not in prefer))
+            if guarded or not guards:
+                best = [(position, letter, value, guards, left)]
+                break
+        if not best:
             return factors, axes, solved
-        _, position, options = min(choices, key=lambda choice: choice[:2])
-        found = [(letter, solution, *_guarded(letter, solution, axes, outer)) for letter, solution in reversed(options)]
-        letter, solution, guards, axes = min(found, key=lambda f: (len(f[2]), f[0] not in prefer))
+        ((position, letter, solution, guards, axes),) = best
         rest = factors[:position] + factors[position + 1 :]
         mapping = {letter: solution}
         factors = [piece for factor in rest for piece in Mul.make_args(factor.xreplace(mapping))] + guards

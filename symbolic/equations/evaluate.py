@@ -18,7 +18,7 @@ from sympy import Add, E, Expr, Function, Integer, Mul, Pow, Rational, Symbol, n
 from gradproof.symbolic.equations.expr import Access, Compare, Implicit, Index, Reduce
 from gradproof.symbolic.equations.functions import ELEMENTWISE, maximum, spelled, where
 from gradproof.symbolic.equations.implicit import eliminate
-from gradproof.symbolic.equations.summation import sum_value
+from gradproof.symbolic.equations.summation import Plan, sum_value
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.errors import GradproofError
 
@@ -132,10 +132,22 @@ class HighPrecision:
             raise Undefined(str(error)) from None
         if isinstance(value, mpmath.mpc):
             raise Undefined(f"{name} outside its domain")
+        if mpmath.isinf(value) and not any(map(mpmath.isinf, arguments)):
+            raise Undefined(f"{name} of {mpmath.nstr(arguments[0], 5)} is infinite")
         return value
 
     def compare(self, op: str, left: mpmath.mpf, right: mpmath.mpf) -> bool:
         return _relation(op, left, right)
+
+
+class Scaled(HighPrecision):
+    """Every array has a sign and a size of its own: for log(x − 5) + √(3 − y)."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, positive=True)
+
+    def scale(self, rng: random.Random) -> mpmath.mpf:
+        return mpmath.mpf(rng.choice((1, 30, 900, 30_000)) * rng.choice((1, -1))) / 30
 
 
 def _relation(op: str, left: Value, right: Value) -> bool:
@@ -163,7 +175,8 @@ class Point:
         self.given = dict(given or {})
         self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
         self.work = 0  # how many values of expressions were computed
-        self.sums: dict[tuple[object, ...], Value] = {}
+        self.sums: dict[tuple[int, ...], Value] = {}
+        self.plans: dict[int, Plan] = {}  # by the identity of the sum, which is cheaper than comparing expressions
         self.pending: set[tuple[str, tuple[int, ...]]] = set()
         self.eliminated: dict[tuple[str, tuple[int, ...]], tuple[list[list[Value]] | None, Value]] = {}
 
@@ -229,7 +242,10 @@ class Point:
 
     def free_entry(self, name: str, index: object) -> Value:
         """A random number that depends on the seed, the name and the index only."""
-        return self.field.random(random.Random(repr((self.seed, name, index))))
+        number = self.field.random(random.Random(repr((self.seed, name, index))))
+        if isinstance(self.field, Scaled):
+            number = number * self.field.scale(random.Random(repr((self.seed, name))))
+        return number
 
     def integer(self, expr: Expr, letters: Letters) -> int:
         """The value of an index expression: sizes, letters, sums, whole multiples and lookups."""
@@ -257,10 +273,7 @@ class Point:
         self.work += 1
         if self.work > MAX_WORK:
             raise GradproofError("the arrays are too large to be checked; give their sizes by name, as in X:n,d")
-        for kind, rule in _RULES:
-            if isinstance(expr, kind):
-                return rule(self, expr, letters)
-        raise GradproofError(f"no rule to evaluate {type(expr).__name__}")
+        return _rule(type(expr))(self, expr, letters)
 
     def condition(self, expr: Expr, letters: Letters) -> bool:
         if isinstance(expr, Compare):
@@ -358,7 +371,8 @@ def _implicit(point: Point, expr: Implicit, letters: Letters) -> Value:
     return point.field.function("log", [point.field.function("absolute", [determinant])])
 
 
-_RULES: tuple[tuple[Any, Callable[[Point, Any, Letters], Value]], ...] = (
+_Rule = Callable[[Point, Any, Letters], Value]
+_RULES: tuple[tuple[Any, _Rule], ...] = (
     (Access, _access),
     (Implicit, _implicit),
     (Rational, lambda point, expr, letters: point.field.number(expr)),
@@ -372,3 +386,16 @@ _RULES: tuple[tuple[Any, Callable[[Point, Any, Letters], Value]], ...] = (
     (Function, _function),
     ((type(pi), type(E), type(oo), type(-oo), type(nan), type(zoo)), lambda p, expr, letters: p.field.constant(expr)),
 )
+
+
+_FOUND: dict[type, _Rule] = {}
+
+
+def _rule(kind: type) -> _Rule:
+    """The rule for the expressions of one class."""
+    if kind not in _FOUND:
+        rule = next((rule for kinds, rule in _RULES if issubclass(kind, kinds)), None)
+        if rule is None:
+            raise GradproofError(f"no rule to evaluate {kind.__name__}")
+        _FOUND[kind] = rule
+    return _FOUND[kind]

@@ -174,6 +174,10 @@ def compare(op: str, left: Expr | int, right: Expr | int) -> Expr:
         return S.One if op in ("<=", "==") else S.Zero
     if isinstance(left, Number) and isinstance(right, Number):
         return S.One if _HOLDS[op](left - right) else S.Zero
+    for side, number in ((left, right), (right, left)):
+        if isinstance(side, Compare) and isinstance(number, Number):  # a condition is 0 or 1
+            at_zero, at_one = (compare(op, *((v, number) if side is left else (number, v))) for v in (S.Zero, S.One))
+            return at_zero if at_zero == at_one else side if at_one == 1 else negate(side)
     if op in ("==", "!=") and right.sort_key() < left.sort_key():
         left, right = right, left
     return Expr.__new__(Compare, Str(op), left, right)

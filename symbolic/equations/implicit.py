@@ -11,8 +11,8 @@ Its derivative comes from that equation (`held`). How the node is computed, on t
     inv      np.linalg.inv(A)              torch.linalg.inv(A)
     det      np.linalg.det(A)              torch.linalg.det(A)
     logdet   np.linalg.slogdet(A)[1]       torch.linalg.slogdet(A)[1]
-    Σ_k B[i, k] Y[k, j], B an inverse that is read nowhere else:   np.linalg.solve(A, Y);  Σ_k Y[i, k] B[k, j] likewise
-    with Aᵀ. `solve(A, Y)` is inv(A) @ Y here.
+    Σ_k B[i, k] Y[k, j], B an inverse that only few such products read:   np.linalg.solve(A, Y);  Σ_k Y[i, k] B[k, j]
+    likewise with Aᵀ. `solve(A, Y)` is inv(A) @ Y here.
 
 The derivative of det is d A⁻ᵀ, for invertible A. Every equation of a `det` or `logdet` has one of the `inv` of the same
 matrix beside it, for its derivative.

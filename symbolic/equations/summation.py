@@ -59,9 +59,28 @@ def plan(expr: Reduce) -> tuple[tuple[Expr, ...], tuple[Level, ...]]:
     return outside, tuple(reversed(found))
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How a sum is added up, and the sum itself; equal sums of one point have the same number."""
+
+    expr: Reduce
+    outside: tuple[Expr, ...]
+    levels: tuple[Level, ...]
+    number: int
+
+
+def planned(point: Point, expr: Reduce) -> Plan:
+    found = point.plans.get(id(expr))
+    if found is None:
+        number = next((p.number for p in point.plans.values() if p.expr == expr), len(point.plans))
+        found = point.plans[id(expr)] = Plan(expr, *plan(expr), number)
+    return found
+
+
 def sum_value(point: Point, expr: Reduce, given: dict[Index, int]) -> Any:
     """The value of a sum under given letters."""
-    outside, levels = plan(expr)
+    how = planned(point, expr)
+    outside, levels = how.outside, how.levels
     zero, one = (point.field.number(Integer(number)) for number in (0, 1))
     inner = dict(given)
 
@@ -69,7 +88,7 @@ def sum_value(point: Point, expr: Reduce, given: dict[Index, int]) -> Any:
         if level == len(levels):
             return one
         here = levels[level]
-        key = (expr, level, *(inner[letter] for letter in here.reads))
+        key = (how.number, level, *(inner[letter] for letter in here.reads))
         if key not in point.sums:
             point.sums[key] = total(here, level)
         return point.sums[key]

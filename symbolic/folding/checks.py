@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -22,38 +22,63 @@ from gradproof.symbolic.equations.evaluate import (
     Modular,
     NotAlgebraic,
     Point,
+    Scaled,
     Singular,
     Undefined,
     Value,
 )
-from gradproof.symbolic.equations.expr import Access, accesses, letters
+from gradproof.symbolic.equations.expr import Access, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 
 TOLERANCE = mpmath.mpf(10) ** -18
 TRIES = 16  # random points, the second half of them positive: for log, sqrt
+DEEP = 8  # so many letters inside one another are tried at small sizes alone: a product over the entries of a kron
+LAST = 80  # further ones of other sizes, for log(x − 5)
+
+
+def numbers(seed: int, attempt: int) -> HighPrecision:
+    """The real numbers of an attempt."""
+    return HighPrecision(seed, attempt >= TRIES // 2) if attempt < TRIES else Scaled(seed)
 
 
 class StepError(GradproofError):
     """A step of a derivation that does not hold: a defect of gradproof, never of the input."""
 
 
+class NoPoint(GradproofError):
+    """An expression without a value wherever it was looked at."""
+
+
 def small_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
-    """Small sizes under which every axis of every array has at least one entry."""
+    """Small sizes under which every axis of every array has at least one entry and, where possible, every sum too."""
     rng = random.Random(seed)
     symbols = system.sizes
     shapes = at_least_one(system)
+    both = [*shapes, *_ranges(system)]
+    least = {s: max(1 - (shape - s) for shape in both if (shape - s).is_Integer) for s in symbols if s in shapes}
     highest = max((array.rank for array in system.arrays.values()), default=0)
+    deep = highest > 3 or any(_depth(e.body) + len(e.axes) >= DEEP for e in system.equations)
     for attempt in range(400):
-        bottom, top = 2 if attempt < 100 else 1, (2 if highest > 3 else 3) if attempt < 40 else 6
+        bottom, top = 2 if attempt < 100 else 1, (2 if deep else 3) if attempt < 40 else 6
         start = rng.randrange(2)
         sizes = {
             symbol: 2 + (start + k) % (top - 1) if attempt == 0 else rng.randint(bottom, top)
             for k, symbol in enumerate(symbols)
         }
-        if all(int(shape.xreplace(sizes)) >= 1 for shape in shapes):
+        for symbol, size in least.items():  # x[6] needs seven entries
+            if sizes[symbol] < size:
+                sizes[symbol] += int(size) - bottom
+        if all(int(shape.xreplace(sizes)) >= 1 for shape in (both if attempt < 200 else shapes)):
             return sizes
     raise GradproofError("no small sizes fit the declared shapes; is a size such as n-m+1 ever positive?")
+
+
+@lru_cache(maxsize=10_000)
+def _depth(expr: Expr) -> int:
+    """How many letters run inside one another."""
+    inner = max(map(_depth, expr.args), default=0)
+    return inner + (len(expr.axes) if isinstance(expr, Reduce) else 0)
 
 
 def at_least_one(system: System) -> list[Expr]:
@@ -71,6 +96,12 @@ def _fixed_places(system: System) -> Iterator[Expr]:
                 yield from (place + 1, array.shape[axis] - place)
 
 
+def _ranges(system: System) -> set[Expr]:
+    """How many values the letters of sums take: v[t] v[t+9] needs ten entries to be seen at all."""
+    sums = {part for equation in system.equations for part in equation.body.atoms(Reduce)}
+    return {hi - lo for part in sums for _, lo, hi in part.axes if not letters(hi - lo) and (hi - lo).free_symbols}
+
+
 def said(sizes: Mapping[Symbol, int]) -> str:
     return ", ".join(f"{symbol}={value}" for symbol, value in sizes.items()) or "no sizes"
 
@@ -83,11 +114,11 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
     names = list(names)
     difference = None
     for field in (Modular, HighPrecision):
-        for attempt in range(TRIES):
+        for attempt in range(TRIES if field is Modular else LAST):
             sizes = small_sizes(old, seed + attempt)
             try:
-                numbers = field(seed + attempt, attempt >= TRIES // 2)
-                difference = _difference(old, new, names, sizes, numbers, seed + attempt)
+                kind = Modular(seed + attempt) if field is Modular else numbers(seed + attempt, attempt)
+                difference = _difference(old, new, names, sizes, kind, seed + attempt)
             except Undefined:
                 continue
             except NotAlgebraic:
@@ -180,8 +211,7 @@ class AdjointCheck:
     def point(self, attempt: int) -> Point:
         if attempt not in self.points:
             sizes = small_sizes(self.system, self.seed + attempt)
-            field = HighPrecision(self.seed, attempt >= TRIES // 2)
-            self.points[attempt] = Point(self.system, sizes, field, self.seed + attempt)
+            self.points[attempt] = Point(self.system, sizes, numbers(self.seed, attempt), self.seed + attempt)
         return self.points[attempt]
 
     def holds(self, name: str) -> str:
@@ -190,13 +220,20 @@ class AdjointCheck:
         Raises StepError where the two sides differ.
         """
         singular: Singular | None = None
-        for attempt in range(TRIES):
+        nowhere = ""
+        for attempt in range(LAST):
             base, direction = self.point(attempt), _random_direction(self.seed + attempt)
             try:
                 sides = _both_sides(base, [name], direction)
                 points = (*sides, base)
                 ahead, behind, _ = (_contracted(point, self.output, self.cotangent) for point in points)
-            except Undefined:
+            except Singular as error:
+                nowhere = f"{error} wherever it was looked at: it has no inverse"
+                if attempt < TRIES:
+                    continue
+                break
+            except Undefined as error:
+                nowhere = f"no random point could be evaluated: {error}"
                 continue
             try:
                 predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
@@ -214,7 +251,7 @@ class AdjointCheck:
         if singular is not None:
             message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
             raise GradproofError(message)
-        raise StepError(f"no random point could be evaluated for the adjoint of {name}")
+        raise NoPoint(nowhere)
 
 
 def _contracted(point: Point, output: str, cotangent: str | None) -> Value:
@@ -237,9 +274,10 @@ def tangents_hold(
 
     Returns how it was checked; raises StepError where a prediction differs from central differences to 40 digits.
     """
-    for attempt in range(TRIES):
+    nowhere = ""
+    for attempt in range(LAST):
         sizes = small_sizes(system, seed + attempt)
-        base = Point(system, sizes, HighPrecision(seed, attempt >= TRIES // 2), seed + attempt)
+        base = Point(system, sizes, numbers(seed, attempt), seed + attempt)
         try:
             ahead, behind = _both_sides(base, directions, partial(_given_direction, base, directions))
             for name, prediction in predicted.items():
@@ -247,7 +285,8 @@ def tangents_hold(
                     measured = (ahead.entry(name, index) - behind.entry(name, index)) / (2 * STEP)
                     if not close(measured, prediction(base, index), mpmath.mpf(10) ** -14):
                         raise StepError(f"the tangent of {name} at {index} differs from differences of the forward")
-        except Undefined:
+        except Undefined as error:
+            nowhere = str(error)
             continue
         return f"{AGREES} ({said(sizes)})"
-    raise StepError("no random point could be evaluated for the tangents")
+    raise NoPoint(f"no random point could be evaluated: {nowhere}")

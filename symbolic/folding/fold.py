@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, exp
+from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, cosh, exp, sinh, tanh
 
 from gradproof.symbolic.equations.calculus import solve_deltas
 from gradproof.symbolic.equations.expr import (
@@ -37,7 +37,7 @@ from gradproof.symbolic.equations.expr import (
 from gradproof.symbolic.equations.functions import absolute, sigmoid
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
-from gradproof.symbolic.folding.signs import collected, multiplied_out, size
+from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
 from gradproof.symbolic.printing.terms import decimal
 
 NOTHING = Facts()
@@ -116,7 +116,9 @@ def put_in(equation: Equation, definition: Equation) -> Equation:
 
 def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), always: Iterable[str] = ()) -> System:
     """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
-    keep, always, order = {*keep, *system.outputs}, set(always), list(derived)
+    keep, always = {*keep, *system.outputs}, set(always)
+    # helpers of tangents first: what they read is then counted as often as it will stand there
+    order = sorted(derived, key=lambda name: not (name in always and name.endswith("_dot")))
     whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
     for name in order:
         definition = plain(system, name)
@@ -218,13 +220,13 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
         result = decided(result, outer)
         return facts.condition(result) if isinstance(result, Compare) else result
     if isinstance(result, Add):
-        result = multiplied_out(collected(result))
+        result = cancelled(multiplied_out(collected(result)))
     if isinstance(result, Add):
         return common_factor(result)
     if isinstance(result, Mul):
         content, factors = _content(result.args)
-        return _sigmoid(_deltas_first(Mul(content, *factors), outer))
-    return _sigmoid(result) if isinstance(result, Pow) else result
+        return _named(_deltas_first(Mul(content, *factors), outer))
+    return _named(result) if isinstance(result, Pow) else result
 
 
 def common_factor(expr: Add) -> Expr:
@@ -237,7 +239,7 @@ def common_factor(expr: Add) -> Expr:
     for term in expr.args:
         powers: dict[Expr, Rational] = {}
         for factor in Mul.make_args(term):
-            base, power = factor.as_base_exp()
+            base, power = _power(factor)
             if not isinstance(factor, Number) and isinstance(power, Rational) and not (guarded and _shifted(base)):
                 powers[base] = powers.get(base, Integer(0)) + power
         tables.append(powers)
@@ -248,8 +250,16 @@ def common_factor(expr: Add) -> Expr:
             shared[base] = min(powers_here, key=abs)
     if not shared:
         return _shared_denominator(expr, tables)
-    pulled = Mul(*(base**power for base, power in shared.items()))
+    pulled = Mul(*(exp(p * base.args[0]) if isinstance(base, exp) else base**p for base, p in shared.items()))
     return Mul(pulled, Add(*(term / pulled for term in expr.args)))
+
+
+def _power(factor: Expr) -> tuple[Expr, Expr]:
+    """Base and exponent; exp(2x) is the square of exp(x)."""
+    if not isinstance(factor, exp):
+        return factor.as_base_exp()
+    number, rest = factor.args[0].as_coeff_Mul()
+    return exp(rest), number
 
 
 def _shared_denominator(expr: Add, tables: Sequence[Mapping[Expr, Rational]]) -> Expr:
@@ -294,8 +304,8 @@ def _deltas_first(expr: Expr, outer: Sequence[Axis]) -> Expr:
     return common_factor(spread) if isinstance(spread, Add) else spread
 
 
-def _sigmoid(expr: Expr) -> Expr:
-    """1/(1 + exp(−x)) and exp(x)/(1 + exp(x)) are σ(x), which does not overflow."""
+def _named(expr: Expr) -> Expr:
+    """1/(1 + exp(−x)) and exp(x)/(1 + exp(x)) are σ(x), which does not overflow; sinh(x)/cosh(x) is tanh(x)."""
     if isinstance(expr, Pow) and expr.exp == -1 and isinstance(expr.base, Add) and len(expr.base.args) == 2:
         one, other = expr.base.args
         return sigmoid(-other.args[0]) if one == 1 and isinstance(other, exp) else expr
@@ -305,6 +315,9 @@ def _sigmoid(expr: Expr) -> Expr:
                 rest = expr / factor * exp(factor.args[0])
                 if exp(-factor.args[0]) in Mul.make_args(expr):
                     return rest * sigmoid(-factor.args[0])
+            base, power = factor.as_base_exp()
+            if isinstance(base, cosh) and power.is_negative and sinh(*base.args) in expr.args:
+                return expr * base / sinh(*base.args) * tanh(*base.args)
     return expr
 
 

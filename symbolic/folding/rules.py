@@ -15,6 +15,10 @@ REASONS: dict[str, dict[str, str]] = {
         "en": "{name} receives one term from every place where it is read: {readers}",
         "zh": "{name} 在每个被读取之处收到一项：{readers}",
     },
+    "once more": {
+        "en": "the gradient with respect to {name} that was found is differentiated in its turn",
+        "zh": "对已求得的关于 {name} 的梯度再次求导",
+    },
     "no dependence": {
         "en": "the result does not depend on {name}",
         "zh": "结果不依赖于 {name}",
@@ -79,6 +83,39 @@ REASONS: dict[str, dict[str, str]] = {
     "closed recurrence": {
         "en": "the recurrence of {name} is linear: unrolled, it is a sum over all earlier steps",
         "zh": "{name} 的递推是线性的：展开为对此前各步求和",
+    },
+    # --- proofs
+    "normal form": {
+        "en": "both sides have the same normal form, for all sizes",
+        "zh": "对所有尺寸，两边的规范形相同",
+    },
+    "cleared": {
+        "en": "the difference has normal form 0 for all sizes",
+        "zh": "差的规范形对所有尺寸均为 0",
+    },
+    "split sum": {
+        "en": "a sum or product is split where the range of another one ends",
+        "zh": "在另一求和（求积）区间的端点处拆开",
+    },
+    "closed form": {
+        "en": "the closed form of {name}, by induction",
+        "zh": "用归纳法得 {name} 的闭式",
+    },
+    "first entry": {
+        "en": "the closed form gives the first entry of {name}",
+        "zh": "闭式给出 {name} 的首项",
+    },
+    "next entry": {
+        "en": "the recurrence of {name} leads from the closed form of one entry to that of the next",
+        "zh": "{name} 的递推式由某一项的闭式得到下一项的闭式",
+    },
+    "last digit": {
+        "en": "indices are written {forms}: each of the {count} cases is shown",
+        "zh": "把指标写成 {forms}：{count} 种情形逐一证明",
+    },
+    "case": {
+        "en": "{case}: the difference has normal form 0 for all sizes",
+        "zh": "{case}：差的规范形对所有尺寸均为 0",
     },
     "inputs": {
         "en": "everything is written in terms of the inputs",

@@ -78,3 +78,26 @@ def collected(expr: Add) -> Expr:
     if len(table) == len(expr.args):
         return expr
     return Add(*(number * rest for number, rest in table.values() if number != S.Zero))
+
+
+@lru_cache(maxsize=20_000)
+def cancelled(expr: Expr) -> Expr:
+    """A sum over one denominator, where it is shorter so: 1/(a + b) − a/(a + b)² is b/(a + b)².
+
+    >>> from gradproof.symbolic.equations.expr import Access
+    >>> a, b = map(Access, "ab")
+    >>> cancelled(1 / (a + b) - a / (a + b) ** 2), cancelled(1 - a / b)
+    (b/(a + b)**2, -a/b + 1)
+    """
+    if not isinstance(expr, Add) or len(expr.args) > 4:
+        return expr
+    below: dict[Expr, Expr] = {}
+    for factor in (factor for term in expr.args for factor in Mul.make_args(term)):
+        base, power = factor.as_base_exp()
+        if isinstance(base, Add) and isinstance(power, Integer) and -3 <= power < 0 and size(base) < 30:
+            below[base] = min(power, below.get(base, power))
+    for base, power in below.items():
+        above = Add(*(expand_mul(term * base**-power, deep=False) for term in expr.args))
+        if size(above * base**power) < size(expr):
+            return above * base**power
+    return expr

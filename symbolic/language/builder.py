@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -14,8 +15,9 @@ from gradproof.symbolic.equations.system import Array, Equation, System, out_let
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.language.operators import MAX_SUMS
 from gradproof.symbolic.language.syntax import Declaration
-from gradproof.symbolic.language.values import ShapeMismatch, Value
+from gradproof.symbolic.language.values import ShapeMismatch, Value, same
 from gradproof.symbolic.language.whitelist import place
+from gradproof.symbolic.printing.text import plain_name
 from gradproof.symbolic.statistics.distributions import OPTIONS, declared_law
 
 UNKNOWN = Size("unknown")  # where a range ends that another piece of a recurrence will tell
@@ -155,6 +157,14 @@ class Builder:
                 )
         self.readings.clear()
 
+    def check_lookup(self, name: str, size: Expr, node: ast.AST) -> None:
+        """An array whose entries are indices holds integers below the size of the axis that they read."""
+        array = self.arrays[name]
+        if array.below is None:
+            self.fail(f"{name} is not declared as an index; write {name}:…:index={size}", node)
+        if not same(array.below, size):
+            self.fail(f"{name} holds integers below {array.below}, the axis has size {size}", node, ShapeError)
+
     # --- names and equations
 
     def name_for(self, wanted: str) -> str:
@@ -163,11 +173,19 @@ class Builder:
             name, self.preferred = self.preferred, None
             return name
         name, number = wanted, 0
-        while name in self.taken or name in self.sizes:
+        shown = {plain_name(other)[0] for other in (*self.taken, *self.sizes)}
+        while plain_name(name)[0] in shown:
             number += 1
             name = f"{wanted}{number}"
         self.taken.add(name)
         return name
+
+    @contextmanager
+    def unnamed(self) -> Iterator[None]:
+        """Within it, nothing takes the statement's name: what is built is a part of the value that it names."""
+        preferred, self.preferred = self.preferred, None
+        yield
+        self.preferred = preferred
 
     def define(
         self,

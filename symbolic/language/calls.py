@@ -94,6 +94,67 @@ def _pad(b: Builder, x: Value, width: Any) -> Value:
     return values.padded(x, [(sympify(a), sympify(z)) for a, z in widths], b.new)
 
 
+def _norm(b: Builder, x: Value, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
+    """NumPy's norm: √Σ x², and for vectors Σ |x| (ord=1) and max |x| (ord=inf)."""
+    axes = values.positions(axis, x.rank)
+    if ord is None or (ord == 2 and len(axes) == 1) or (ord == "fro" and len(axes) == 2):
+        return composites.norm(b, x, axis, keepdims)
+    if len(axes) != 1 or ord not in (1, S.Infinity):
+        known = "ord is 1, 2 or inf for vectors, 'fro' for matrices"
+        raise ShapeMismatch(f"there is no norm with ord={ord} of a {'matrix' if len(axes) == 2 else 'vector'}; {known}")
+    size = Value(UNARY["abs"](x.expr), x.letters, x.sizes)
+    if ord == 1:
+        return reduced("sum", size, axes, keepdims, b.new)
+    return composites.maximum_of(b, size, axes, keepdims, "max")
+
+
+def _triangle(lower: bool) -> Call:
+    """The entries of a matrix (or of a batch of them) up to the k-th diagonal, or from it on."""
+
+    def build(b: Builder, a: Value, k: Any = 0) -> Value:
+        if a.rank < 2 or sympify(k).is_integer is not True:
+            raise ShapeMismatch(f"a matrix and a whole number k are needed, not shape {a.shape}")
+        i, j = a.letters[-2:]
+        inside = compare("<=", j, i + k) if lower else compare("<=", i + k, j)
+        return Value(a.expr * inside, a.letters, a.sizes)
+
+    return Call(build, 1, ("k",))
+
+
+def _cumsum(b: Builder, x: Value, axis: Any = None) -> Value:
+    """Σ_j x[j] over all j ≤ i."""
+    if axis is None and x.rank != 1:
+        raise ShapeMismatch("cumsum needs axis= for more than one axis")
+    (position,) = values.positions(0 if axis is None else axis, x.rank)
+    summed = b.new()
+    letter, size = x.letters[position], x.sizes[position]
+    body = x.expr.xreplace({letter: summed}) * compare("<=", summed, letter)
+    return Value(values.sum_(body, [(summed, S.Zero, size)]), x.letters, x.sizes)
+
+
+def _concat(b: Builder, x: Value, y: Value, axis: Any = 0) -> Value:
+    """x and y one after the other along an axis."""
+    if x.rank != y.rank or not x.rank:
+        raise ShapeMismatch(f"two arrays of one rank are needed, not shapes {x.shape} and {y.shape}")
+    (position,) = values.positions(axis, x.rank)
+    letters = tuple(b.new() for _ in x.letters)
+    sizes = list(x.sizes)
+    for k, (mine, other) in enumerate(zip(x.sizes, y.sizes, strict=True)):
+        if k == position:
+            sizes[k] = mine + other
+        elif not values.same(mine, other):
+            raise ShapeMismatch(f"the shapes {x.shape} and {y.shape} differ beside axis {position}")
+    first, letter = x.sizes[position], letters[position]
+    behind = (*letters[:position], letter - first, *letters[position + 1 :])
+    return Value(where(compare("<", letter, first), x.at(*letters), y.at(*behind)), letters, tuple(sizes))
+
+
+def _onehot(b: Builder, y: Value, n: Any) -> Value:
+    """A row for every entry of an array of indices: 1 at the index, 0 elsewhere."""
+    letter = b.new()
+    return Value(delta(letter, y.expr), (*y.letters, letter), (*y.sizes, sympify(n)))
+
+
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
     """Between two bounds; at a bound the slope is 1, as in torch's clamp."""
     if low.is_number and high.is_number and low <= high:
@@ -121,7 +182,7 @@ CALLS: dict[str, Call] = {
     "logsumexp": Call(composites.logsumexp, 1, ("axis", "keepdims")),
     "layernorm": Call(composites.layernorm, 1, ("eps", "axis")),
     "rmsnorm": Call(composites.rmsnorm, 1, ("eps", "axis")),
-    "norm": Call(composites.norm, 1, ("axis", "keepdims")),
+    "norm": Call(_norm, 1, ("ord", "axis", "keepdims")),
     "tr": Call(lambda b, a: values.trace(a, b.new)),
     "trace": Call(lambda b, a: values.trace(a, b.new)),
     "diag": Call(lambda b, a: values.diagonal(a, b.new)),
@@ -130,6 +191,11 @@ CALLS: dict[str, Call] = {
     "kron": Call(lambda b, x, y: values.kron(x, y, b.new), 2),
     "vec": Call(_vec),
     "pad": Call(_pad, 1, ("width",)),
+    "tril": _triangle(lower=True),
+    "triu": _triangle(lower=False),
+    "cumsum": Call(_cumsum, 1, ("axis",)),
+    "concat": Call(_concat, 2, ("axis",)),
+    "onehot": Call(_onehot, 1, ("n",)),
     "transpose": Call(lambda b, a: a.T),
     "inv": Call(linear.inverse),
     "det": Call(linear.determinant),

@@ -108,12 +108,18 @@ def log_softmax(b: Builder, x: Value, axis: int = -1) -> Value:
     return _map(b, lambda x, z: x - sympy.log(z), x, z)
 
 
+def _argument(b: Builder, x: Value) -> Value:
+    """What is normalised, by name: its derivative is read more than once."""
+    return x if isinstance(x.expr, Access) else b.named(x, "Z" if x.rank > 1 else "z")
+
+
 def layernorm(b: Builder, x: Value, eps: Expr = EPSILON, axis: Axes = -1) -> Value:
     """x̂ = (x − μ)/s with μ = mean x, s = √(mean (x − μ)² + ε): the biased variance, ε inside the root."""
     axes = positions(axis, x.rank)
     key = b.remember("layernorm", x, tuple(axes), eps)
     if key not in b.memo:
         preferred, b.preferred = b.preferred, None
+        x = _argument(b, x)
         mu = _helper(b, "mu", _over(b, "mean", x, axes), axes)
         c = _helper(b, "c", _map(b, lambda x, mu: x - mu, x, mu))
         v = _helper(b, "v", _over(b, "mean", _map(b, lambda c: c**2, c), axes), axes)
@@ -129,6 +135,7 @@ def rmsnorm(b: Builder, x: Value, eps: Expr = EPSILON, axis: Axes = -1) -> Value
     key = b.remember("rmsnorm", x, tuple(axes), eps)
     if key not in b.memo:
         preferred, b.preferred = b.preferred, None
+        x = _argument(b, x)
         c = _helper(b, "c", x)  # a name to eliminate: the derivative is written with x̂ in place of x
         r = _kept(
             b, "r", _map(b, lambda q: sympy.sqrt(q + eps), _over(b, "mean", _map(b, lambda c: c**2, c), axes)), axes
@@ -166,9 +173,9 @@ def norm(b: Builder, x: Value, axis: Axes = None, keepdims: bool = False) -> Val
     squares = _over(b, "sum", _map(b, lambda x: x**2, x), axes)
     key = b.remember("norm", x, tuple(axes))
     if key not in b.memo:
-        preferred, b.preferred = b.preferred, None
+        preferred, b.preferred = b.preferred, None if keepdims else b.preferred  # its axis of size 1 is not named
         b.memo[key] = _kept(b, "r", _map(b, sympy.sqrt, squares), axes)
-        b.preferred = preferred
+        b.preferred = preferred if keepdims else None
     return _dropped(b.memo[key], axes, keepdims)
 
 

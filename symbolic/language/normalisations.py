@@ -56,7 +56,8 @@ def recognise_normalisations(builder: Builder, named: Set[str] = frozenset()) ->
             body = finder.walk(equation.body, equation.axes)
             if body != equation.body:
                 position = builder.equations.index(equation)
-                if finder.whole:
+                defined = any(e.name == equation.name and e is not equation for e in builder.equations)
+                if finder.whole and defined:  # otherwise what it is has another name already: s = r
                     del builder.equations[position]
                 else:
                     builder.equations[position] = equation.with_body(body)

@@ -16,13 +16,14 @@ from itertools import permutations
 import sympy
 from sympy import Expr, Integer, Rational, S
 
-from gradproof.symbolic.equations.expr import Access, Index, compare, height, is_condition, letters, negate, reduce_
+from gradproof.symbolic.equations.expr import Access, compare, height, is_condition, letters, negate, reduce_
 from gradproof.symbolic.equations.functions import absolute
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
+from gradproof.symbolic.errors import ExpressionError, GradproofError, ShapeError, UnknownNameError
 from gradproof.symbolic.folding.symmetry import inferred
 from gradproof.symbolic.language.builder import Builder, Letter
 from gradproof.symbolic.language.calls import CALLS, Call
+from gradproof.symbolic.language.indexing import Indexing
 from gradproof.symbolic.language.normalisations import recognise_normalisations
 from gradproof.symbolic.language.operators import BINARY, COMPARISONS, CONSTANTS, MAX_SUMS, power_fault
 from gradproof.symbolic.language.recognise import recognise
@@ -37,8 +38,8 @@ from gradproof.symbolic.language.syntax import (
     parse_shapes,
 )
 from gradproof.symbolic.language.syntax import reduction as reduction_of
-from gradproof.symbolic.language.values import ShapeMismatch, Value, elementwise, matmul, same
-from gradproof.symbolic.language.whitelist import items
+from gradproof.symbolic.language.values import ShapeMismatch, Value, elementwise, matmul
+from gradproof.symbolic.printing.text import alike
 
 
 def build(
@@ -74,6 +75,8 @@ def build(
             raise ExpressionError(f"{name} is declared as an array and used as a size")
     builder.taken |= {statement.name for statement in program.statements if statement.name}
     builder.taken |= {node.id for s in program.statements for node in ast.walk(s.value) if isinstance(node, ast.Name)}
+    if twins := alike([*builder.arrays, *builder.sizes, *(s.name for s in program.statements if s.name)]):
+        raise ExpressionError("{} and {} would both be printed as {}; call one of them otherwise".format(*twins))
     reader = Reader(builder, program)
     for statement in program.statements:
         output = reader.statement(statement)
@@ -81,6 +84,8 @@ def build(
     recognise(builder)
     recognise_normalisations(builder, reader.named)
     system = inferred(builder.system(reader.unaliased(output)))
+    if lost := set(system.inputs) - {declaration.name for declaration in declarations}:
+        raise GradproofError(f"{min(lost)} has lost its definition: a defect of gradproof")
     for recurrence in reader.recurrences.values():
         recurrence.check_first_step(system)
     return system
@@ -103,7 +108,7 @@ def number_value(builder: Builder, node: ast.expr) -> Expr:
     return value.expr
 
 
-class Reader:
+class Reader(Indexing):
     """Walks one program's syntax trees."""
 
     def __init__(self, builder: Builder, program: Program) -> None:
@@ -152,9 +157,9 @@ class Reader:
             b.fail(f"the letters {shown} are not bound", statement.value)
         if name in self.recurrences:
             if value.rank:
-                b.fail(
-                    f"an entry of {name} is a number, not an array of shape {value.shape}", statement.value, ShapeError
-                )
+                hint = f"; give its axes letters, as in {name}[0,i] = …; {name}[t+1,i] = …"
+                message = f"an entry of {name} is a number, not an array of shape {value.shape}{hint}"
+                b.fail(message, statement.value, ShapeError)
             return self.recurrences[name].add(place, axes, value.expr, statement)
         self.check_complete()
         if any(lo != 0 for _, lo, _ in axes):
@@ -246,7 +251,8 @@ class Reader:
         b.fail(f"{name} is not declared; known are {known}", node, UnknownNameError)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
-        value = self.visit(node.operand)
+        with self.b.unnamed():
+            value = self.visit(node.operand)
         if isinstance(node.op, ast.Invert):
             self.check_condition(value, node.operand)
             return Value(negate(value.expr), value.letters, value.sizes)
@@ -254,9 +260,8 @@ class Reader:
         return Value(sign * value.expr, value.letters, value.sizes)
 
     def visit_BinOp(self, node: ast.BinOp) -> Value:
-        preferred, self.b.preferred = self.b.preferred, None
-        left, right = self.visit(node.left), self.visit(node.right)
-        self.b.preferred = preferred
+        with self.b.unnamed():
+            left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, (ast.BitAnd, ast.BitOr)):
             self.check_condition(left, node.left)
             self.check_condition(right, node.right)
@@ -282,7 +287,8 @@ class Reader:
         return elementwise(lambda a, b: compare(op, a, b), [left, right], self.b.new)
 
     def visit_Attribute(self, node: ast.Attribute) -> Value:
-        value = self.visit(node.value)
+        with self.b.unnamed():
+            value = self.visit(node.value)
         if node.attr == "mT":
             if value.rank < 2:
                 self.b.fail(f".mT needs at least two axes, not shape {value.shape}", node, ShapeError)
@@ -397,102 +403,3 @@ class Reader:
         else:
             body = reduce_(found.name, value.expr, axes)
         return Value(body, value.letters, value.sizes)
-
-    def index_value(self, node: ast.expr) -> Expr:
-        value = self.visit(node)
-        if value.rank or (not value.expr.is_integer and not value.expr.atoms(Index)):
-            self.b.fail(f"{ast.unparse(node)} cannot be used as an index", node)
-        return value.expr
-
-    def visit_Subscript(self, node: ast.Subscript) -> Value:
-        if isinstance(node.value, ast.Name) and node.value.id in self.recurrences:
-            found = self.recurrences[node.value.id]
-            if any(isinstance(part, (ast.Slice, ast.UnaryOp)) for part in items(node.slice)):
-                found.finish()  # a slice, or counted from the end: it has all its pieces
-            if not found.complete:
-                return found.read([self.index_value(part) for part in items(node.slice)], node)
-        preferred, self.b.preferred = self.b.preferred, None
-        value = self.visit(node.value)
-        parts = list(items(node.slice))
-        axes = sum(not (isinstance(part, ast.Constant) and part.value is None) for part in parts)
-        if axes > value.rank:
-            self.b.fail(f"{axes} indices for an array of shape {value.shape}", node, ShapeError)
-        mapping: dict[Index, Expr] = {}
-        new_axes: list[tuple[Index, Expr]] = []
-        position = 0
-        for part in parts:
-            if isinstance(part, ast.Constant) and part.value is None:
-                new_axes.append((self.b.new(), S.One))
-                continue
-            letter, size = value.letters[position], value.sizes[position]
-            index, axis = self.item(part, size, isinstance(node.value, ast.Name) and node.value.id in self.recurrences)
-            mapping[letter] = index
-            new_axes += axis
-            position += 1
-        rest = list(zip(value.letters[position:], value.sizes[position:], strict=True))
-        expr = value.expr.xreplace(mapping)
-        self.b.preferred = preferred
-        axes_now = [*new_axes, *rest]
-        return Value(expr, tuple(x for x, _ in axes_now), tuple(size for _, size in axes_now))
-
-    def item(self, part: ast.expr, size: Expr, partly: bool) -> tuple[Expr, list[tuple[Index, Expr]]]:
-        """What one item between the brackets reads, and the axes that it leaves."""
-        if isinstance(part, ast.Slice):
-            return self.slice(part, size)
-        if isinstance(part, ast.Name) and self.free is not None and self.is_new_letter(part.id):
-            self.b.add_letter(part.id, self.free)
-        value = self.visit(part)
-        index = value.expr
-        if isinstance(index, Integer) and index < 0:
-            index = size + index
-        lookup = getattr(index, "indices", None) is not None
-        if lookup:
-            array = self.b.arrays[index.name]
-            if array.below is None:
-                self.b.fail(f"{array.name} is not declared as an index; write {array.name}:…:index={size}", part)
-            if not same(array.below, size):
-                self.b.fail(
-                    f"{array.name} holds integers below {array.below}, the axis has size {size}", part, ShapeError
-                )
-        elif index.is_integer is not True or value.rank:
-            self.b.fail(f"{ast.unparse(part)} cannot be used as an index", part)
-        else:
-            self.b.read(index, size, part, partly)
-        return index, list(zip(value.letters, value.sizes, strict=True))
-
-    def is_new_letter(self, name: str) -> bool:
-        b = self.b
-        return b.letter(name) is None and name not in b.arrays and name not in b.sizes and name not in CONSTANTS
-
-    def slice(self, part: ast.Slice, size: Expr) -> tuple[Expr, list[tuple[Index, Expr]]]:
-        """NumPy's half-open slice with a whole step; bounds may be sizes and negative."""
-        step = S.One if part.step is None else self.index_value(part.step)
-        if not isinstance(step, Integer) or step == 0:
-            self.b.fail("the step of a slice is a whole number other than 0", part)
-        down = step < 0
-        start = self.bound(part.lower, size, size - 1 if down else S.Zero)
-        stop = self.bound(part.upper, size, S.NegativeOne if down else size)
-        span = (start - stop if down else stop - start).expand()
-        length = sympy.ceiling(span / abs(step)) if abs(step) != 1 else span
-        if abs(step) != 1 and not isinstance(length, Integer):
-            self.b.fail(
-                f"the length {span}/{abs(step)} of this slice is not known to be whole; give the size as a number", part
-            )
-        if isinstance(length, Integer) and length < 1:
-            self.b.fail("this slice is empty", part, ShapeError)
-        letter = self.b.new()
-        index = start + step * letter
-        self.b.ranges[letter] = (letter, S.Zero, length)
-        self.b.given.add(letter)
-        self.b.read(index, size, part)
-        return index, [(letter, length)]
-
-    def bound(self, node: ast.expr | None, size: Expr, default: Expr) -> Expr:
-        if node is None:
-            return default
-        value = self.index_value(node)
-        if isinstance(value, Integer) and value < 0:
-            value = size + value
-        if isinstance(value, Integer) and isinstance(size, Integer):
-            value = min(value, size)
-        return value

@@ -292,7 +292,7 @@ def _size(text: str, start: int, end: int) -> ast.expr:
 
 
 def _size_names(node: ast.expr, text: str) -> set[str]:
-    """The names in an affine expression; anything that is not affine is an error."""
+    """The names in a sum of products of names and integers; anything else is an error."""
     match node:
         case ast.Name():
             return {node.id}
@@ -301,15 +301,13 @@ def _size_names(node: ast.expr, text: str) -> set[str]:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             return _size_names(node.operand, text)
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()):
-            left, right = _size_names(node.left, text), _size_names(node.right, text)
-            if not (isinstance(node.op, ast.Mult) and left and right):
-                return left | right
-    message = "a size is a name, an integer, or a sum of such with integer factors, as n+m-1 or 2*d"
+            return _size_names(node.left, text) | _size_names(node.right, text)
+    message = "a size is a name, an integer, or made of such by +, - and *, as n+m-1, 2*d or m*n"
     raise ExpressionError(message, text, *place(node))
 
 
 def eval_integer(node: ast.expr, sizes: Mapping[str, int] | None = None) -> int:
-    """The value of an affine expression.
+    """The value of a size expression.
 
     >>> eval_integer(parse("2*n - 1").statements[0].value, {"n": 3})
     5

@@ -10,6 +10,7 @@ from gradproof.symbolic.errors import ExpressionError
 from gradproof.symbolic.language.scanner import REDUCTIONS
 
 MODULES = ("np", "numpy", "torch", "jnp", "jax", "math", "scipy", "F", "nn")
+METHODS = ("sum", "mean", "max", "min", "prod", "dot", "trace", "cumsum", "transpose")  # written behind an array, too
 NUMBERS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)
 CONDITIONS = (ast.Compare, ast.Name, ast.Subscript, ast.Call, ast.Attribute)
 
@@ -128,6 +129,10 @@ class Checker(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Subscript):
             return self.visit_reduction(node, node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and not _is_module(node.func.value):
+            method = node.func  # x.sum(axis=0)
+            node.func = ast.copy_location(ast.Name(method.attr, ast.Load()), method)
+            node.args = [method.value, *node.args]
         if isinstance(node.func, ast.Attribute):
             self.fail(_attribute_hint(node.func), node.func)
         if not isinstance(node.func, ast.Name):
@@ -176,6 +181,10 @@ class Checker(ast.NodeTransformer):
         self.fail("a list of values may stand as an argument only; a statement has one value", node)
 
     visit_List = visit_Tuple
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in MODULES
 
 
 def _attribute_hint(node: ast.Attribute) -> str:

@@ -13,15 +13,28 @@ from typing import TYPE_CHECKING
 from sympy import Add, Expr, Integer, Mul
 
 from gradproof.symbolic.equations.calculus import solve_deltas
-from gradproof.symbolic.equations.expr import Access, Axis, Compare, Index, Reduce, accesses, delta, letters, reduce_
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Axis,
+    Compare,
+    Index,
+    Reduce,
+    Size,
+    accesses,
+    delta,
+    letters,
+    reduce_,
+)
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.printing.nodes import (
+    ONE,
     Big,
     Call,
     Name,
     Node,
     Norm,
     Number,
+    Over,
     Power,
     Sum,
     Times,
@@ -167,7 +180,7 @@ def full_ranges(system: System, body: Expr, axes: Sequence[Axis]) -> tuple[bool,
             for k, index in enumerate(access.indices)
             if index == letter
         }
-        found.append(all(range_ == (lo, hi) for range_ in ranges) if ranges else lo == 0 and hi.is_Symbol)
+        found.append(all(range_ == (lo, hi) for range_ in ranges) if ranges else lo == 0 and isinstance(hi, Size))
     return tuple(found)
 
 
@@ -342,7 +355,8 @@ def total(vectors: list[Node]) -> Node:
         x, y = vectors
         if x == y:
             return Power(Norm(x), TWO)
-        if not any(isinstance(node, (Name, Times)) for node in vectors):
+        divides = any(isinstance(node, Over) and node.top == ONE for node in vectors)
+        if divides or not any(isinstance(node, (Name, Times)) for node in vectors):
             return Call("sum", (hadamard(vectors),))
         choices = [times([transpose(x), y]), times([transpose(y), x])]
         return min(choices, key=lambda node: (transposes(node), str(node)))

@@ -150,8 +150,8 @@ class EntryReader:
         inner = EntryReader(self.system, self.letters, self.terms, outs, frozenset(used), own)
         factors = Mul.make_args(body)
         conditions = [f for f in factors if isinstance(f, Compare) and not letters(f).isdisjoint(own)]
-        conditions = conditions if expr.op == "sum" else []
-        if len(conditions) == len(factors) and accesses(conditions[-1]):
+        conditions = [f for f in conditions if not f.atoms(Reduce)] if expr.op == "sum" else []
+        if conditions and len(conditions) == len(factors) and accesses(conditions[-1]):
             conditions = conditions[:-1]  # a count: Σ_j 1[x_j = m]
         rest = Mul(*(f for f in factors if f not in conditions))
         while expr.op == "prod" and (others := all_but(rest, own)) is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sympy import Expr, S
 
-from gradproof.symbolic.equations.expr import Access, Axis, Index, accesses, map_accesses
+from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, delta, fresh, map_accesses, sum_
 from gradproof.symbolic.equations.expr import letters as letters_of
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.printing.entries import to_entries
@@ -31,6 +31,8 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     """Both sides of an equation as trees."""
     letters = letters or Letters(system)
     equation = readable(equation, letters)
+    if form != "matrix" and isinstance(equation.body, Implicit) and equation.body.kind == "inv":
+        return _inverse(equation, equation.body, system, letters)
     if form == "matrix":
         equation, system = squeezed(equation, system)
     found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
@@ -40,6 +42,18 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
     else:
         right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
     return Sides(left, right, _partial(equation, system))
+
+
+def _inverse(equation: Equation, node: Implicit, system: System, letters: Letters) -> Sides:
+    """An inverse by its entries: Σ_k A_ik (A⁻¹)_kj = δ_ij."""
+    *batch, i, j = node.indices
+    (k,) = fresh(_outs(equation), 1)
+    product = Access(node.matrix, *batch, i, k) * Access(equation.name, *batch, k, j)
+    left, right = (
+        to_entries(side, _outs(equation), system, letters)
+        for side in (sum_(product, [(k, S.Zero, node.size)]), delta(i, j))
+    )
+    return Sides(left, right, ())
 
 
 def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:

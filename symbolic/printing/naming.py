@@ -50,8 +50,8 @@ def parsed(name: str) -> Parsed:
     >>> parsed("xhat_bar").marks, parsed("W1").indices, parsed("x_grad").core
     (('hat', 'bar'), ('1',), '∇')
     """
-    if name.endswith("_grad") and name != "_grad":
-        return Parsed("∇", (), (name[:-5],), False)
+    if grad := re.fullmatch(r"(.+)_grad((?:_(?:bar|dot))*)", name):
+        return Parsed("∇", tuple(grad[2].split("_")[1:]), (grad[1],), False)
     first, *rest = name.split("_") if not name.startswith("_") and name not in GREEK else [name]
     core, marks, indices, inverse = first, [], [], False
     if mark := re.fullmatch(r"(.+?)(hat|tilde|bar)(\d*)", first):

@@ -344,9 +344,11 @@ def _joined(left: Node, right: Node) -> Node | None:
     if isinstance(left, Transpose) and isinstance(right, Transpose) and left.base.rank == right.base.rank == 2:
         joined = _joined(right.base, left.base)
         return None if joined is None else Transpose(joined)
-    base, count = (left.base, left.exponent) if isinstance(left, MatrixPower) else (left, 1)
-    if base == right and base.rank == 2 and not isinstance(base, Transpose):
-        return MatrixPower(base, count + 1)
+    (base, count), (other, more) = (
+        (node.base, node.exponent) if isinstance(node, MatrixPower) else (node, 1) for node in (left, right)
+    )
+    if base == other and base.rank == 2 and not isinstance(base, Transpose) and min(count, more) > 0:
+        return MatrixPower(base, count + more)
     return None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sympy import Expr, Symbol
@@ -105,23 +106,43 @@ def touching(before: str, after: str, left: Node) -> bool:
     return before.endswith(("ᵀ", ")")) or LETTER.fullmatch(before) is not None
 
 
+@lru_cache(maxsize=10_000)
 def plain_name(name: str) -> tuple[str, bool]:
-    """A name in Unicode, and whether an index can follow it directly.
+    """A name in Unicode, and whether an index can follow it directly. A mark above a mark is a word: x̂̄ is no letter.
 
     >>> plain_name("W_Q_bar")[0], plain_name("xhat")[0], plain_name("alpha")[0], plain_name("W1")[0]
     ('W̄_Q', 'x̂', 'α', 'W₁')
+    >>> plain_name("xhat_bar")
+    ('bar(x̂)', True)
     """
     core, marks, indices, inverse = parsed(name)
     text = GREEK.get(core, core)
     single = len(text) == 1
-    for mark in marks:
+    for mark in marks[:1]:
         sign = MARKS[mark][0] if single or mark != "bar" else "\u0305"
         text = text + sign if single else "".join(letter + sign for letter in text)
     text = unicodedata.normalize("NFC", text)
     below = ",".join(GREEK.get(index, index) for index in indices)
     if below:
         text += below.translate(SUBSCRIPTS) if below.isdigit() else f"_{below}" if below.isalnum() else f"_{{{below}}}"
-    return text + ("⁻¹" if inverse else ""), not indices and not inverse
+    text += "⁻¹" if inverse else ""
+    for mark in marks[1:]:
+        text = f"{mark}({text})"
+    return text, len(marks) > 1 or (not indices and not inverse)
+
+
+def alike(names: Iterable[str]) -> tuple[str, str, str] | None:
+    """Two of the names that print as one, and what they print as.
+
+    >>> alike(["x", "xhat", "x_hat"]), alike(["x", "x1"])
+    (('xhat', 'x_hat', 'x̂'), None)
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        shown = plain_name(name)[0]
+        if found.setdefault(shown, name) != name:
+            return found[shown], name, shown
+    return None
 
 
 def shape_text(array: Array, system: System) -> str:

@@ -34,6 +34,9 @@ class Writer:
         shown = latex.expression_latex(expr, self.outs, self.system, form, dict(self.names))
         return shown if self.random.isdisjoint(names(expr)) else rf"\mathbb{{E}}\left[{shown}\right]"
 
+    def bare_latex(self, expr: Expr) -> str:
+        return latex.expression_latex(expr, self.outs, self.system, "index", dict(self.names))
+
     def bare(self, expr: Expr, form: str = "index") -> str:
         return text.expression_text(expr, self.outs, self.system, form, dict(self.names))
 
@@ -55,8 +58,16 @@ class MomentStep:
 
     def line(self, side: Expr) -> str:
         """`E[L²] = E[Σ_ij …]`; an expression by itself, when that is on the left, is not averaged."""
-        averaged = self.left.startswith(("E[", "Var(", "Cov("))
-        return f"{self.left} = {self.writer.text(side) if averaged else self.writer.bare(side)}"
+        return f"{self.left} = {self.writer.text(side) if self.averaged else self.writer.bare(side)}"
+
+    @property
+    def averaged(self) -> bool:
+        return self.left.startswith(("E[", "Var(", "Cov("))
+
+    @property
+    def latex(self) -> str:
+        """What is written after the step, without `left`."""
+        return self.writer.latex(self.after) if self.averaged else self.writer.bare_latex(self.after)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}\n    {self.line(self.after)}\n    checked: {self.checked}"
