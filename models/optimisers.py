@@ -107,14 +107,20 @@ class Optimiser:
         def change(start: int) -> None:
             part = slice(start, start + CHUNK)
             old = {"theta": theta[part], **{name: values[part] for name, values in self.state.items()}}
-            new = update.function(**{source: gradient[part]}, **old, **scalars)
+            with np.errstate(over="raise"):  # an infinite average of squares would stop its entries for ever, silently
+                new = update.function(**{source: gradient[part]}, **old, **scalars)
             for name, values in old.items():
                 if new[f"{name}_new"] is not values:  # the code works in place where it can
                     values[...] = new[f"{name}_new"]
 
         starts = range(0, len(theta), CHUNK)
-        for _ in run(change, starts):
-            pass
+        try:
+            for _ in run(change, starts):
+                pass
+        except FloatingPointError:
+            raise TrainingError(
+                f"step {self.steps} of {self.name} overflows {theta.dtype}: the gradient or the rate is too large"
+            ) from None
 
     def arrays(self) -> dict[str, Array]:
         """The state for a checkpoint; `restore` takes it back."""

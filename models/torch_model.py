@@ -19,7 +19,7 @@ from gradproof.models.block import Block, Differentiated, _Key, differentiated
 from gradproof.models.errors import TrainingError
 from gradproof.models.model import Dropout, Model, Pass, Result, added
 from gradproof.models.parameters import Parameters
-from gradproof.models.wiring import Step, backward, forward
+from gradproof.models.wiring import Step, Tape, backward, first_bad, forward
 from gradproof.numeric.compile import compile_torch
 
 
@@ -56,6 +56,7 @@ class TorchModel:
 
     def __init__(self, model: Model[Any], device: str = "cpu") -> None:
         self.model, self.device = model, device
+        self.bad = ""  # where the last loss stopped being finite
 
     @property
     def parameters(self) -> Parameters:
@@ -104,6 +105,7 @@ class TorchModel:
             steps, masks = self.training_steps, lambda step, seen: self.tensors(dropout.masks(step, seen))
         tape = forward(steps, values, masks)
         loss: Any = tape.values["L"]
+        self.bad = "" if bool(loss.isfinite()) else first_bad(steps, arrays_of(tape))
         found: dict[str, Any] = backward(steps, tape, {"L": loss.new_ones(())})
         arrays = {name: found[name].cpu().numpy() for name in self.parameters if name in found}
         nlls: Any = tape.values["nll"]
@@ -116,7 +118,7 @@ class TorchModel:
 
         The last number of `seed` is the part of the batch: process k draws the dropout masks of part k.
 
-        Raises TrainingError for a loss that is not finite.
+        Raises TrainingError for a loss that is not finite, naming the block and the tensor.
         """
         from gradproof.models.training import shards
 
@@ -131,7 +133,7 @@ class TorchModel:
             own = None if seed is None else (*seed[:-1], rank)
             result = self.summed(self.alone(parts[rank], whole, own) if rank < len(parts) else none)
         if not np.isfinite(result.loss):
-            raise TrainingError(f"the loss is {result.loss}")
+            raise TrainingError(f"the loss is {result.loss}: {self.bad or 'it is that in another process'}")
         return result
 
     def differentiated(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Pass:
@@ -151,6 +153,12 @@ class TorchModel:
         result.gradients.vector[...] = vector.cpu().numpy()
         loss, nll, tokens = numbers.tolist()
         return Result(loss, nll, int(tokens), result.gradients)
+
+
+def arrays_of(tape: Tape) -> Tape:
+    """The same values as NumPy arrays."""
+    values: dict[str, Any] = tape.values
+    return Tape({name: value.cpu().numpy() for name, value in values.items()})
 
 
 @contextmanager

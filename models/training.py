@@ -6,6 +6,7 @@ in a fixed order, so the same seed and settings give the same run, bit for bit, 
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -169,8 +170,13 @@ class Trainer:
     def workers(self) -> Iterator[ThreadPoolExecutor]:
         """Threads for the shards; with several of them each keeps to one core. Freed memory is used again."""
         self.model.prepare()
-        limit = 1 if self.settings.shards > 1 else None
-        with kept_memory(), threadpool_limits(limits=limit), ThreadPoolExecutor(self.settings.shards) as pool:
+        count = self.settings.shards
+        limit = 1 if count > 1 else None
+        with (
+            kept_memory(),
+            threadpool_limits(limits=limit),
+            ThreadPoolExecutor(count, initializer=spread(count)) as pool,
+        ):
             yield pool
 
     def record(self, bar: Bar) -> None:
@@ -215,6 +221,18 @@ class Trainer:
         self.model.parameters.load(found.parameters)
         self.optimiser.restore(found.optimiser)
         self.state = State(**{name: found.progress[name] for name in ("step", "history", "since")})
+
+
+def spread(count: int) -> Callable[[], None] | None:
+    """What each of so many threads does first: with as many as there are cores, it takes one for itself.
+
+    Threads that hand the interpreter's lock to each other are otherwise drawn to the same core. With cores to spare, or
+    on a system that cannot say so, the system chooses.
+    """
+    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) != count:
+        return None
+    cores = iter(sorted(os.sched_getaffinity(0)))
+    return lambda: os.sched_setaffinity(0, {next(cores)})
 
 
 def shards(batch: Any, count: int) -> list[Any]:

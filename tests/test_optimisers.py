@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,26 @@ def test_state_goes_on_where_it_was_saved() -> None:
 def test_wrong_settings(wrong: Any) -> None:
     with pytest.raises(TrainingError):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "gradient", "rate"),
+    [
+        ("adam", {}, 1e25, 1e-3),  # the average of squares
+        ("adamw", {"l2": 1e37}, 1e3, 1e-3),
+        ("sgd", {}, 1e10, 1e30),
+        ("momentum", {}, 1e38, 1e30),
+    ],
+)
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_step_that_overflows_is_an_error(
+    name: str, settings: dict[str, float], gradient: float, rate: float, threads: int
+) -> None:
+    """Silently infinite averages would keep their parameters where they are."""
+    optimiser = Optimiser(name, 5, dtype=np.float32, **settings)
+    theta, full = np.full(5, 1e3, np.float32), np.full(5, gradient, np.float32)
+    with (
+        ThreadPoolExecutor(max(threads, 1)) as pool,
+        pytest.raises(TrainingError, match=f"of {name} overflows float32"),
+    ):
+        optimiser.step(theta, full, rate, pool.map if threads else map)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gradproof.models.equivalence import random_pairs
+from gradproof.models.errors import TrainingError
 from gradproof.models.runs import make_model
 from gradproof.models.seq2seq import Seq2Seq
 from gradproof.models.torch_model import TorchModel
@@ -97,3 +98,14 @@ def test_the_command_trains_with_torch(tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert run([*common, "--device", "cuda", "--out", str(tmp_path / "none")]) == 2
     assert "--device cuda needs --backend torch" in capsys.readouterr().err
+
+
+def test_a_loss_that_is_not_finite_names_block_and_tensor() -> None:
+    model = make_model("seq2seq", CONFIG, dtype=np.float64)
+    batch = random_pairs(np.random.default_rng(0), 5, 6, 7, (9, 11))
+    model.parameters["attention.W_s"][0, 0] = np.nan
+    for side in (model, TorchModel(model)):
+        with pytest.raises(
+            TrainingError, match=r"the loss is \w+: attention reads attention\.W_s \(W_s\), which is not"
+        ):
+            side.loss_and_gradients(batch)

@@ -400,3 +400,26 @@ def test_a_batch_that_does_not_fit_into_the_memory(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Model, "differentiated", full)
     with pytest.raises(TrainingError, match=r"step 1: a batch of \d+ targets does not fit into the memory"):
         trainer("seq2seq", None).run()
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="this system does not say which cores a thread may use"
+)
+def test_as_many_threads_as_cores_take_one_core_each() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Barrier
+
+    from gradproof.models.training import spread
+
+    before = os.sched_getaffinity(0)
+    count = len(before)
+    together = Barrier(count)
+
+    def own(_: int) -> set[int]:
+        together.wait(10)
+        return os.sched_getaffinity(0)
+
+    with ThreadPoolExecutor(count, initializer=spread(count)) as pool:
+        cores = list(pool.map(own, range(count)))
+    assert sorted(core for (core,) in cores) == sorted(before) and os.sched_getaffinity(0) == before
+    assert spread(count + 1) is None
