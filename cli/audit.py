@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from gradproof.cli.book_latex import escaped, tex
 from gradproof.cli.catalogue import title
 from gradproof.cli.output import emit, emit_json
 from gradproof.cli.words import formula, phrased, said, word
-from gradproof.symbolic.catalogue import Entry, entries
+from gradproof.symbolic.catalogue import Entry, entries, get
+from gradproof.symbolic.errors import GradproofError
 
 FORMATS = ("text", "markdown", "latex", "json")
 
@@ -75,6 +76,7 @@ class Finding:
 
 
 @click.command("audit")
+@click.argument("identifiers", metavar="[ID …]", nargs=-1)
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option("--topic", metavar="TOPIC", help="Only the entries of one topic.")
 @click.option(
@@ -82,10 +84,23 @@ class Finding:
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
 @click.pass_context
-def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected: bool, output: str | None) -> int:
-    """Report on all documented claims: statement, verdict, evidence; exit 1 if the evidence contradicts a verdict."""
+def audit_command(
+    ctx: click.Context,
+    identifiers: tuple[str, ...],
+    format_: str,
+    topic: str | None,
+    corrected: bool,
+    output: str | None,
+) -> int:
+    """Report on all documented claims, or on those named: statement, verdict, evidence.
+
+    Exit 1 if the evidence contradicts a verdict.
+    """
     wrong = ("corrected", "counterexample", "analogy")
-    chosen = [entry for entry in entries(topic) if not corrected or entry.verdict in wrong]
+    if identifiers and topic:
+        raise click.UsageError("name the entries, or a --topic")
+    named = [get(identifier) for identifier in dict.fromkeys(identifiers)] or entries(topic)
+    chosen = [entry for entry in named if not corrected or entry.verdict in wrong]
     if not chosen:
         raise click.UsageError(f"there is no such entry{f' in the topic {topic}' if topic else ''}")
     found = [audited(entry, ctx.obj["lang"]) for entry in chosen]
@@ -103,17 +118,17 @@ def audit_command(ctx: click.Context, format_: str, topic: str | None, corrected
 def audited(entry: Entry, lang: str = "en") -> Finding:
     """An entry with the outcome of its derivation, identities, claims, moments and evidence, computed now."""
     note = entry.note_zh if lang == "zh" else entry.note
-    found = (line for part in (_derived, _identities, _claims, _moments, _evidence) for line in _safe(part, entry))
+    found = (line for kind, part in PARTS.items() for line in _safe(kind, part, entry))
     lines = tuple(replace(line, says=phrased(line.says, lang), outcome=phrased(line.outcome, lang)) for line in found)
     return Finding(entry, title(entry, lang), note, lines, lang)
 
 
-def _safe(part: Any, entry: Entry) -> list[Line]:
+def _safe(kind: str, part: Callable[[Entry], list[Line]], entry: Entry) -> list[Line]:
     try:
-        found: list[Line] = part(entry)
-        return found
+        return part(entry)
     except Exception as error:  # one entry's failure is a line of the report
-        return [Line(part.__name__.strip("_"), "could not be computed", f"{type(error).__name__}: {error}", False)]
+        name = "" if isinstance(error, GradproofError) else f"{type(error).__name__}: "
+        return [Line(kind, "could not be computed", f"{name}{error}", False)]
 
 
 def _derived(entry: Entry) -> list[Line]:
@@ -168,6 +183,15 @@ def _evidence(entry: Entry) -> list[Line]:
         Line("number", row.label, f"{shown(row.value)}; expected {shown(row.expected)}", row.passed)
         for row in rows(entry)
     ]
+
+
+PARTS: dict[str, Callable[[Entry], list[Line]]] = {
+    "derivation": _derived,
+    "identity": _identities,
+    "claim": _claims,
+    "moment": _moments,
+    "number": _evidence,
+}
 
 
 # -------------------------------------------------------------------------------------------------------------- formats

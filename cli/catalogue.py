@@ -62,8 +62,13 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     rows += [("shapes", "  ".join(f"{name}:{shape}" for name, shape in entry.shapes.items()))] if entry.shapes else []
     rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
     rows += [("cotangent", entry.cotangent)] if entry.cotangent else []
-    rows += [("identity", f"{i.left}  =  {i.right}   ({phrased(i.says, lang)})") for i in entry.identities]
-    rows += [("claim", f"{c.claim}   {phrased(c.expected, lang)}: {phrased(c.says, lang)}") for c in entry.claims]
+    rows += [("identity", f"{i.left}  =  {i.right}{_told(i.says, i.expected, lang)}") for i in entry.identities]
+    claims = [(phrased(f"the derivative of {c.expression} by {c.wrt} is {c.claim}", lang), c) for c in entry.claims]
+    rows += [("claim", f"{what}{_told(c.says, c.expected, lang)}") for what, c in claims]
+    moments = [(phrased(f"{m.kind} of {m.expression}", lang), m) for m in entry.moments]
+    rows += [("moment", f"{what}  =  {m.value}{_told(m.says, '', lang)}") for what, m in moments]
+    rows += [("evidence", f"gradproof audit {entry.id}")] if entry.evidence else []
+    rows += [("experiment", f"gradproof experiment {entry.experiment}")] if entry.experiment else []
     rows += [("assumption", phrased(assumption, lang)) for assumption in entry.assumptions]
     note = entry.note_zh if lang == "zh" else entry.note
     rows += [("note", note)] if note else []
@@ -71,3 +76,9 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     for label, text in rows:
         click.echo(f"{padded('' if label == last else word(label, lang).lower(), 14)}{text}")
         last = label
+
+
+def _told(says: str, expected: str, lang: str) -> str:
+    """What an entry says of a statement, and the verdict that it expects on it."""
+    parts = [phrased(part, lang) for part in (expected, says) if part]
+    return f"   {word('colon', lang).join(parts)}".rstrip()

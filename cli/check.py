@@ -53,6 +53,10 @@ def check_command(
     if path is not None:
         from gradproof.numeric.check_file import check_file
 
+        given = {"--let": lets, "--layout": options["layout"], "--cotangent": options["cotangent"]}
+        unread = [name for name, value in {**given, "--order": options["order"] > 1}.items() if value]
+        if unread:
+            raise click.UsageError(f"--file compares first derivatives under a random cotangent: leave out {unread[0]}")
         click.echo(f"running {path}", err=True)
         return _finish(check_file(path, found.program, found.declarations, names), as_json)
     if names is None or len(names) > options["order"]:

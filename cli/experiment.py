@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from gradproof.cli.output import right, width_of
@@ -23,6 +25,8 @@ def experiment_command(ctx: click.Context, name: str | None, output: str | None)
     if name is None:
         click.echo("\n".join(EXPERIMENTS))
         return 0
+    if output and not Path(output).parent.is_dir():
+        raise click.UsageError(f"the folder {Path(output).parent} does not exist")
     from gradproof.symbolic.catalogue.evidence import shown
 
     lang, found = ctx.obj["lang"], run(name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradproof.cli.words import phrased, rule, said, word
 from gradproof.symbolic.catalogue import Entry, Identity, Moment
-from gradproof.symbolic.catalogue.proof import derived_moment, prove
+from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
 
 Row = dict[str, Any]
 
@@ -35,11 +35,12 @@ def _identity(identity: Identity, lang: str) -> Row:
         for step in proof.steps
     ]
     stated = {"says": phrased(identity.says, lang), "statement": f"{identity.left}  =  {identity.right}"}
-    return {**stated, "verdict": phrased(proof.verdict, lang), "how": phrased(proof.how, lang), "steps": steps}
+    verdict = {"confirmed": agrees(proof.verdict, identity.expected), "verdict": phrased(proof.verdict, lang)}
+    return {**stated, **verdict, "how": phrased(proof.how, lang), "steps": steps}
 
 
 def _moment(moment: Moment, lang: str) -> Row:
-    result, _ = derived_moment(moment, lang)
+    result, right = derived_moment(moment, lang)
     steps = [
         {
             "rule": rule(step.rule, lang),
@@ -51,7 +52,8 @@ def _moment(moment: Moment, lang: str) -> Row:
         for step in result.steps
     ]
     how = phrased(result.checked, lang)
-    return {"says": phrased(moment.says, lang), "statement": str(result), "how": how, "steps": steps}
+    says = phrased(moment.says or f"{moment.kind} of {moment.expression}", lang)
+    return {"says": says, "statement": str(result), "confirmed": right, "how": how, "steps": steps}
 
 
 def as_text(found: Row, lang: str, steps: bool) -> str:
@@ -69,6 +71,7 @@ def stated_lines(found: Row, lang: str, steps: bool) -> list[str]:
         for number, row in enumerate(found[kind], 1):
             verdict = f"{row['verdict']}{colon}" if "verdict" in row else ""
             lines += [f"{number:>3}. {row['says']}", f"       {row['statement']}", f"     {verdict}{row['how']}"]
+            lines += [] if row["confirmed"] else [f"     {word('not confirmed', lang)}"]
             for step in row["steps"] if steps else ():
                 lines.append(f"     {step['rule']}{colon}{step['reason']}")
                 lines += [f"       {step['equation']}"] if step["equation"] else []

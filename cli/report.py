@@ -69,7 +69,7 @@ class Report:
         """Definitions, the value itself, and the results, each once and in that order."""
         found = self.derivation
         named = {e.name for e in (*found.definitions, *found.results)}
-        value = () if found.output in named else found.value_equations
+        value = () if found.output in named else (*found.value_definitions, *found.value_equations)
         return [*found.definitions, *value, *found.results]
 
     @property

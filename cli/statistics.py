@@ -125,6 +125,9 @@ def count_command(
     if unknown := [name for name in values if name not in sizes]:
         raise click.UsageError(f"there is no size {unknown[0]}; there are {', '.join(sizes) or 'none'}")
     values = {**assumed, **values}
+    for name, size in ((name, with_sizes(symbol, values)) for name, symbol in zip(sizes, system.sizes, strict=True)):
+        if size.is_number and not (size.is_Integer and size > 0):
+            raise click.UsageError(f"a size is a whole number above 0, and {name} is {size} here")
     chosen = [name.strip() for name in names.split(",")] if names else list(parts)
     spent = cost(system, None, ())
     rows = {f"entries of {name}": size_text(parameters(system, [name], values)) for name in system.inputs}

@@ -11,10 +11,15 @@ LaTeX. What it states is given in the expression language (`gradproof derive --h
 * an identity: pairs `Identity(left, right, shapes)`;
 * a formula that you found somewhere: `Claim(expression, shapes, wrt, claim, expected)`, expected "proved" or "refuted";
 * what is right (LaTeX) where the document's form, the statement, is not: `right`;
-* numbers: `evidence="module:function"`, a function that returns rows of `Evidence`.
+* an expectation or a variance: `Moment(kind, expression, shapes, value)`, with the distributions in the shapes;
+* numbers: `evidence="my_notes:function"`, this file's name and a function in it that returns rows of `Evidence`, which
+  `same`, `at_most`, `at_least`, `apart` and `holds` make.
 """
 
-from gradproof.symbolic.catalogue import Claim, Entry, Identity, add
+import numpy as np
+
+from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment, add
+from gradproof.symbolic.catalogue.evidence import Evidence, at_most
 
 RIDGE = "sum((X @ w - y)**2)/(2*n) + lam/2*sum(w**2)"
 SHAPES = {"X": "n,d", "w": "d", "y": "n", "lam": ""}
@@ -53,5 +58,45 @@ add(
         "proved",
         r"\lVert x - z \rVert^2 = x \cdot x - 2\, x \cdot z + z \cdot z",
         identities=(Identity("sum((x - z)**2)", "x @ x - 2*x @ z + z @ z", {"x": "d", "z": "d"}),),
+    )
+)
+
+add(
+    Entry(
+        "notes.mean",
+        "The variance of a mean",
+        "均值的方差",
+        "statistic",
+        "my notes, lecture 4",
+        "proved under assumptions",
+        r"\operatorname{Var}(\bar x) = \sigma^2/n",
+        moments=(Moment("variance", "mean(x)", {"x": "n:iid=mu,sigma**2"}, "sigma**2/n"),),
+        assumptions=("the entries of x are independent, with the same mean and variance",),
+    )
+)
+
+
+def shrinkage() -> list[Evidence]:
+    """The ridge estimate of random data gets shorter as λ grows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    found, before = [], float(np.linalg.norm(np.linalg.lstsq(X, y)[0]))
+    for lam in (0.1, 1, 10, 100):
+        length = float(np.linalg.norm(np.linalg.solve(X.T @ X + lam * np.eye(4), X.T @ y)))
+        found.append(at_most(f"length of the estimate at λ = {lam}", length, before))
+        before = length
+    return found
+
+
+add(
+    Entry(
+        "notes.shrinkage",
+        "Ridge estimates shrink",
+        "岭回归估计的收缩",
+        "experiment",
+        "my notes, lecture 4",
+        "experiment",
+        r"\lambda < \lambda' \;\Rightarrow\; \lVert w_{\lambda'} \rVert \le \lVert w_\lambda \rVert",
+        evidence="my_notes:shrinkage",
     )
 )

@@ -78,8 +78,8 @@ def quantise(x: ArrayLike, bits: int = 8, axis: int | None = None) -> Quantised:
 
 
 def _check(values: Array, bits: int, axis: int | None) -> None:
-    if not 1 <= bits <= 16:
-        raise QuantisationError(f"the number of bits must lie between 1 and 16; got {bits}")
+    if not isinstance(bits, (int, np.integer)) or not 1 <= bits <= 16:
+        raise QuantisationError(f"the number of bits is a whole number between 1 and 16; got {bits}")
     if values.size == 0:
         raise QuantisationError(f"a tensor without entries (shape {values.shape}) has no minimum and maximum")
     if axis is not None and not -values.ndim <= axis < values.ndim:

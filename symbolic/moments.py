@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sympy import Add, Expr, Function, Mul, Pow, Symbol
 
-from gradproof.symbolic.equations.expr import Access, Axis, Compare, Index, letters, names
+from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, letters, names
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, RuleError
 from gradproof.symbolic.folding.facts import Facts
@@ -195,7 +195,8 @@ class Work:
             except Unsupported as error:
                 bound = sorted(letters(error.factor) - set(self.outs), key=str)
                 shown = error.factor.xreplace(dict(zip(bound, map(Index, "ijklpq"), strict=False)))
-                refused.append(f"{self.writer.bare(shown)}: {error.why}")
+                inner = sorted({f"{node.kind}({node.matrix})" for node in shown.atoms(Implicit)})
+                refused.append(f"{' and '.join(inner) or self.writer.bare(shown)}: {error.why}")
                 continue
             words = {"name": text.plain_name(name)[0], "formula": self.formula(self.laws[name])}
             after = self.move("expectation over", left, expr, after, [name], **words)
@@ -284,7 +285,7 @@ class Work:
         for symbol, (name, function) in self.integral.unknown.items():
             if symbol in value.free_symbols:
                 needed = (
-                    f"E of {self.writer.bare(function)} is needed and does not follow from what is declared of {name}"
+                    f"E of {self.writer.bare(function)} is needed, and no rule gives it for what is declared of {name}"
                 )
                 raise RuleError(f"{needed}; relu, abs and step have rules for {name} of mean 0, declared as {CENTRED}")
         assumptions = self.assumptions()

@@ -43,6 +43,11 @@ GOOD = [
     (["audit", "--topic", "ntk", "--format", "latex"], 0, r"e^{-\eta \Theta t}"),
     (["--lang", "zh", "audit", "--topic", "ntk", "--format", "markdown"], 0, "已更正"),
     (["--lang", "zh", "show", "ntk.dynamics"], 0, "正确形式"),
+    (["show", "variance.scaled_dot_product"], 0, "variance of sum[l](q[l]*k[l])/sqrt(d_k)  =  1"),
+    (["show", "attention.bilinear"], 0, "refuted: symmetric in general"),
+    (["show", "block.pre_vs_post"], 0, "gradproof experiment block_depth"),
+    (["audit", "attention.bilinear"], 0, "refuted: for d = 2, d_k = 1; W_Q = [[1], [1]], W_K = [[0], [1]]"),
+    (["--lang", "zh", "audit", "attention.bilinear"], 0, "被否定：取 d = 2, d_k = 1"),
 ]
 
 
@@ -80,6 +85,12 @@ BAD = [
     (["check", "sum(x**2)", "x:n", "--wrt", "x", "--claim", "2*q"], "q is not declared"),
     (["frobnicate"], "there is no command frobnicate"),
     (["show", "nothing.here"], "there is no entry"),
+    (["audit", "nothing.here"], "there is no entry"),
+    (["audit", "softmax.shift", "--topic", "softmax"], "or a --topic"),
+    (["count", "mha", "--at", "d_model=512,h=7"], "d_k is 512/7"),
+    (["count", "ffn", "--at", "d=0"], "whole number above 0"),
+    (["variance", "sum(x)", "x:n:uniform=3,1"], "the lower one stands first"),
+    (["experiment", "dimension", "-o", "no/such/folder/x.png"], "does not exist"),
     (["list", "--topic", "nothing"], "there is no topic"),
     (["derive", *LEAST_SQUARES, "-o", "no/such/folder/x.txt"], "does not exist"),
 ]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import unicodedata
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from gradproof.cli.export import document
 from gradproof.cli.main import run
 from gradproof.cli.notes import load
 from gradproof.models.experiments import Experiment
-from gradproof.symbolic.catalogue import entries, get, remove
+from gradproof.symbolic.catalogue import Entry, Identity, Moment, add, entries, get, remove
 from gradproof.symbolic.errors import GradproofError
 
 SOME = [
@@ -133,8 +134,8 @@ def test_command(tmp_path, capsys) -> None:
     assert path.read_text().startswith('<a id="softmax-shift"></a>')
     assert run(["export", "softmax.shift", "--format", "html", "-o", str(tmp_path / "a")]) == 0
     assert run(["--catalogue", str(EXAMPLE), "export", "notes.gram", "-o", str(tmp_path / "b.html")]) == 0
-    for identifier in ("notes.gram", "notes.ridge"):
-        remove(identifier)
+    for entry in list(entries("notes")):
+        remove(entry.id)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a.md", "b.html"]
 
 
@@ -174,6 +175,7 @@ def test_tex_error_is_reported(monkeypatch) -> None:
         ("x = 1/0\n", "line 1: ZeroDivisionError"),
         ("def (\n", "line 1"),
         ("x = 1\n", "adds no entry"),
+        ("import sys\nsys.exit(3)\n", "ends the program"),
         (
             "from gradproof.symbolic.catalogue import Entry, add\n"
             'add(Entry("a.b", "t", "t", "gradiant", "s", "proved", "x", "sum(x)", {"x": "n"}, ("x",)))\n',
@@ -193,9 +195,66 @@ def test_notes_that_fail(text: str, said: str, tmp_path) -> None:
         load(str(path))
 
 
+SQUARE = {"expression": "sum(x**2)", "shapes": {"x": "n"}, "wrt": ("x",)}
+WRONG = {"expression": "sum(A @ x)", "shapes": {"x": "n", "A": "n,m"}, "wrt": ("x",)}
+TWICE = Identity("x + x", "2*x", {"x": "n"})
+FALSE = Identity("sum(x)**2", "sum(x**2)", {"x": "n"})
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"id": "ridge"}, "an identifier is topic.name"),
+        ({"id": "a b.c"}, "an identifier is topic.name"),
+        ({"title": " "}, "the title is empty"),
+        ({"kind": "proved"}, "an entry is Entry(id, title,"),
+        ({"wrt": "x"}, "wrt=('x',)"),
+        ({"mode": "gradient"}, "the mode 'gradient'"),
+        ({"identities": TWICE}, "identities is a tuple of Identity(…)"),
+        ({"identities": (Identity("x", "x", {"x": "n"}, "", "wrong"),)}, "proved, refuted, not 'wrong'"),
+        ({"moments": (Moment("Variance", "sum(x)", {"x": "n:iid=0,1"}, "n"),)}, "not 'Variance'"),
+        ({"expression": ""}, "it states nothing"),
+        ({"verdict": "counterexample", "identities": (TWICE,)}, "needs what is refuted"),
+        ({"verdict": "experiment"}, "needs numbers"),
+        ({"expression": "", "identities": (replace(FALSE, expected="refuted"),)}, "something that is proved"),
+    ],
+)
+def test_entries_that_are_wrong(changed: dict, said: str) -> None:
+    entry = Entry("my.square", "A square", "平方", "gradient", "me", "proved", "x^2", **SQUARE)
+    with pytest.raises(GradproofError, match=re.escape(said)):
+        add(replace(entry, **changed))
+
+
+@pytest.mark.parametrize(
+    "stated, said",
+    [
+        (WRONG, "derivation: could not be computed  →  shapes (n, m) and (n,) do not fit"),
+        (
+            {"identities": (FALSE,)},
+            "refuted: for n = 2; x = [1, 1]: the left side is 4, the right side gives 2  FAILED",
+        ),
+        ({"moments": (Moment("variance", "sum(x)", {"x": "n:iid=0,1"}, "n**2"),)}, "Var(sum(x)) = n  FAILED"),
+        ({"evidence": "no_such_module:rows"}, "its evidence no_such_module:rows cannot be loaded"),
+    ],
+)
+def test_the_audit_says_what_is_wrong(stated: dict, said: str, capsys) -> None:
+    add(Entry("my.square", "A square", "平方", "claim", "me", "proved", "x^2", **stated))
+    try:
+        assert run(["audit", "my.square"]) == 1
+        assert said in capsys.readouterr().out
+        if not stated.keys() & {"expression", "evidence"}:
+            assert run(["derive", "my.square", "--no-steps"]) == 0
+            assert "NOT CONFIRMED" in capsys.readouterr().out
+    finally:
+        remove("my.square")
+
+
 def test_notes_work_everywhere(notes, capsys) -> None:
     assert run(["list", "--topic", "notes", "--json"]) == 0
-    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["notes.ridge", "notes.gram"]
+    own = ["notes.ridge", "notes.gram", "notes.mean", "notes.shrinkage"]
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == own
+    assert run(["audit", *own]) == 0
+    assert "length of the estimate at λ = 100" in capsys.readouterr().out
     assert run(["derive", "notes.ridge", "--no-steps"]) == 0
     assert book.page(get("notes.ridge")).passed
 

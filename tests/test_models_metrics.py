@@ -260,11 +260,12 @@ def test_parameters_and_their_report() -> None:
         ([], 8, None, "without entries"),
         ([1.0], 0, None, "between 1 and 16"),
         ([1.0], 17, None, "between 1 and 16"),
+        ([1.0, 2.0], 2.5, None, "a whole number"),
         ([1.0], 8, 1, "no axis 1"),
         ([-1.7e308, 1.7e308], 8, None, "overflows"),
     ],
 )
-def test_what_cannot_be_quantised(x: list[float], bits: int, axis: int | None, message: str) -> None:
+def test_what_cannot_be_quantised(x: list[float], bits: float, axis: int | None, message: str) -> None:
     with pytest.raises(QuantisationError, match=message):
         quantise(x, bits, axis)
     with pytest.raises(QuantisationError, match=r"^layer\.W: "):

@@ -137,6 +137,7 @@ FUNCTIONS = [
     ("z**3", "bernoulli=p", "p"),
     ("z**4", "uniform=0,a", "a**4/5"),
     ("z**8", "normal=0,1", "105"),
+    ("z**4 + relu(z)**2", "rademacher", "3/2"),
 ]
 
 
@@ -161,6 +162,7 @@ REFUSED = [
     ("q[0]**9", {"q": "d:iid=0,1"}, "E of q"),
     ("sum(q)**7", {"q": "d:normal=0,1"}, "more than 6 entries"),
     ("sum(q**4)", {"q": "d:independent=0,v", "v": "d"}, "may differ from entry to entry"),
+    ("tr(inv(A))", {"A": "n,n:iid=0,1"}, r"expectation of inv\(A\)"),
     ("h[0]=q[0]; h[t+1]=h[t]**2+q[t]; h", {"q": "d:iid=0,1"}, "no closed form"),
 ]
 
@@ -186,6 +188,10 @@ MISDECLARED = [
     ({"q": "d:norml=0,1"}, "did you mean normal"),
     ({"q": "d:uniform=1"}, "written uniform=LOW,HIGH"),
     ({"q": "d:rademacher=1"}, "written rademacher"),
+    ({"q": "d:uniform=3,1"}, "the lower one stands first"),
+    ({"q": "d:bernoulli=2"}, "between 0 and 1"),
+    ({"q": "d:normal=0,inf"}, "are finite numbers"),
+    ({"q": "d:bernoulli=-1/2"}, "between 0 and 1"),
 ]
 
 
@@ -199,6 +205,13 @@ def test_declaration_order_does_not_matter() -> None:
     late = moments.variance("w @ x", {"x": "n:independent=m,v", "w": "n", "m": "n", "v": "n"})
     early = moments.variance("w @ x", {"m": "n", "v": "n", "w": "n", "x": "n:independent=m,v"})
     assert late.value == early.value
+
+
+def test_a_constant_inverse() -> None:
+    """The solution of a linear system with a random right side, checked by solving it in fractions."""
+    found = moments.variance("solve(A, b)", {"A": "n,n", "b": "n:iid=0,1"})
+    assert found.checked.startswith("equal exactly")
+    assert found.value == moments.variance("inv(A) @ b", {"A": "n,n", "b": "n:iid=0,1"}).value
 
 
 # --- steps

@@ -233,6 +233,10 @@ CASES = [
         constants=lambda sizes: {"X": np.outer(ramp(sizes["n"]), ramp(sizes["d"]) + 1)},
     ),
     Case(
+        "random signs, fourth powers", "variance", "sum(s)**2", {"s": "n:rademacher"}, "2*n*(n-1)",
+        lambda s: s.sum(-1) ** 2, {"s": SIGN}, {"n": 4}, {"n": 6},
+    ),
+    Case(
         "weighted sum of entries that differ", "variance", "w @ x",
         {"w": "n", "x": "n:independent=m,v", "m": "n", "v": "n"}, "sum(w**2*v)",
         lambda x, w, m, v, root: (w * (m + root * x)).sum(-1), {"x": skewed(0, 1)}, {"n": 4}, {"n": 4},

@@ -24,6 +24,10 @@ CHECKS = {
     # identities
     "the two sides differ at {}: {} against {}": "两边在 {} 处不同：{} 与 {}",
     "the two sides differ: {} against {}": "两边不同：{} 与 {}",
+    "for {}: the left side at {} is {}, the right side gives {}": "取 {}：左边在 {} 处为 {}，右边给出 {}",
+    "for {}: the left side is {}, the right side gives {}": "取 {}：左边为 {}，右边给出 {}",
+    "the left side at {} is {}, the right side gives {}": "左边在 {} 处为 {}，右边给出 {}",
+    "the left side is {}, the right side gives {}": "左边为 {}，右边给出 {}",
     "{}, and at {} more": "{}，另有 {} 个随机点上亦然",
     # claims
     "the difference from the derived {} by {} has the normal form 0, for all sizes": (
@@ -33,7 +37,9 @@ CHECKS = {
         "与推导出的对 {1} 的{0}之差，除不可导点外，其规范形对所有尺寸均为 0"
     ),
     "equal at {} random points modulo {}, with functions as unknowns": "在 {} 个随机点上模 {} 相等（函数视为未知元）",
-    "a wrong formula would pass with a chance below {}": "错误公式蒙混过关的概率低于 {}",
+    "a formula that is wrong at their sizes would pass with a chance below {}": (
+        "在这些尺寸下错误的公式蒙混过关的概率低于 {}"
+    ),
     "equal to 40 digits at {} random points, small and large numbers, several sizes": (
         "在 {} 个随机点（大小数值、多种尺寸）上 40 位数字相等"
     ),

@@ -245,6 +245,12 @@ VIEWS = {
     "E ‖Σ σ_i x_i‖² over all signs, against Σ ‖x_i‖²": "对全部符号的 E ‖Σ σ_i x_i‖²，对照 Σ ‖x_i‖²",
     "the complexity, enumerated, against B √(Σ ‖x_i‖²)/n": "枚举得到的复杂度，对照 B √(Σ ‖x_i‖²)/n",
     "the supremum for one sign vector, by search over directions": "某一符号向量的上确界，按方向搜索",
+    "E sup(L − L̂) over all samples of {} among {} points, in fractions, against 2 E R̂": (
+        "{1} 个点中全部容量 {0} 的样本上的 E sup(L − L̂)（分数精确），对照 2 E R̂"
+    ),
+    "largest change of sup(L − L̂) by another third of the sample, against {}": (
+        "换掉样本的三分之一时 sup(L − L̂) 的最大变化，对照 {}"
+    ),
     "share of {} samples of {} in which the bound holds for all thresholds": (
         "{} 组容量为 {} 的样本中，该界对所有阈值成立的比例"
     ),

@@ -24,7 +24,7 @@ def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> D
     """
     if not entry.expression:
         raise GradproofError(
-            f"{entry.id} states no function to differentiate; `gradproof export {entry.id}` prints it and its proof"
+            f"{entry.id} states no function to differentiate; `gradproof audit {entry.id}` shows what it rests on"
         )
     program = parse(entry.expression)
     system = build(program, entry.shapes, entry.shown).renamed(entry.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,11 @@ VERDICTS = (
     "experiment",
     "analogy",
 )
+
+MODES = ("adjoint", "jacobian", "hessian", "tangent", "propagation")
+MOMENTS = ("expectation", "variance")
+EXPECTED = ("proved", "refuted")
+ORDER = "an entry is Entry(id, title, title_zh, kind, source, verdict, statement, …)"
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Entry:
     names: Mapping[str, str] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"
-    mode: str = "adjoint"  # or "jacobian", "hessian", "tangent", "propagation"
+    mode: str = "adjoint"  # one of MODES
     identities: tuple[Identity, ...] = ()
     claims: tuple[Claim, ...] = ()
     moments: tuple[Moment, ...] = ()
@@ -112,18 +118,50 @@ def add(entry: Entry) -> Entry:
     'my'
     >>> remove("my.square")
     """
-    if entry.kind not in KINDS:
-        raise GradproofError(f"{entry.id}: the kind {entry.kind!r} is not one of {', '.join(KINDS)}")
-    if entry.verdict not in VERDICTS:
-        raise GradproofError(f"{entry.id}: the verdict {entry.verdict!r} is not one of {', '.join(VERDICTS)}")
+    if not isinstance(entry, Entry):
+        raise GradproofError(f"add takes an Entry(…), not {entry!r}")
+    for wrong in _wrong(entry):
+        raise GradproofError(f"{entry.id}: {wrong}")
     if entry.id in _ENTRIES:
         raise GradproofError(f"there is an entry {entry.id} already")
-    if not (entry.expression or entry.identities or entry.claims or entry.moments or entry.evidence):
-        raise GradproofError(
-            f"{entry.id} states nothing that can be shown: give an expression, an identity or evidence"
-        )
     _ENTRIES[entry.id] = entry
     return entry
+
+
+def _wrong(entry: Entry) -> Iterator[str]:
+    """What is wrong with an entry as it is written; what it states is looked at when it is shown."""
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)+", str(entry.id)):
+        yield "an identifier is topic.name, of letters, digits, _ and -"
+    for name, allowed in (("kind", KINDS), ("verdict", VERDICTS), ("mode", MODES)):
+        if (value := getattr(entry, name)) not in allowed:
+            yield f"the {name} {value!r} is not one of {', '.join(allowed)}; {ORDER}"
+    for name in ("title", "title_zh", "source", "statement"):
+        if not str(getattr(entry, name)).strip():
+            yield f"the {name} is empty"
+    for name in ("wrt", "shown", "absorbed", "assumptions"):
+        if isinstance(getattr(entry, name), str):
+            yield f"{name} is a tuple of texts, with a comma after a single one: {name}=({getattr(entry, name)!r},)"
+    for name, sort in (("identities", Identity), ("claims", Claim), ("moments", Moment)):
+        value = getattr(entry, name)
+        if not isinstance(value, (tuple, list)) or not all(isinstance(one, sort) for one in value):
+            yield f"{name} is a tuple of {sort.__name__}(…), with a comma after a single one"
+    stated = (*entry.identities, *entry.claims)
+    for moment in entry.moments:
+        if moment.kind not in MOMENTS:
+            yield f"a moment is one of {', '.join(MOMENTS)}, not {moment.kind!r}"
+    for one in stated:
+        if one.expected not in EXPECTED:
+            yield f"what is expected of an identity or a claim is one of {', '.join(EXPECTED)}, not {one.expected!r}"
+    if not (entry.expression or stated or entry.moments or entry.evidence):
+        yield "it states nothing that can be shown: give an expression, an identity or evidence"
+    refuted = any(one.expected == "refuted" for one in stated)
+    if entry.verdict in ("corrected", "counterexample") and not (refuted or entry.evidence):
+        yield f"the verdict {entry.verdict} needs what is refuted: an identity or a claim with expected='refuted'"
+    if entry.verdict in ("experiment", "analogy") and not entry.evidence:
+        yield f"the verdict {entry.verdict} needs numbers: evidence='module:function'"
+    shown = any(one.expected == "proved" for one in stated)
+    if entry.verdict.startswith("proved") and not (entry.expression or shown or entry.moments or entry.evidence):
+        yield f"the verdict {entry.verdict} needs something that is proved"
 
 
 def remove(identifier: str) -> None:

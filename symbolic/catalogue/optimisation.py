@@ -53,8 +53,8 @@ add(
                 "v_2 from v_1 with g² = G throughout: the correction 1 − β² undoes its bias",
             ),
             Claim(
-                "c*(b*0 + (1-b)*G)",
-                {"c": "", "b": "", "G": ""},
+                "b = sigmoid(r); c*(b*0 + (1-b)*G)",
+                {"c": "", "r": "", "G": ""},
                 "c",
                 "(1 - b**2)*G",
                 "refuted",

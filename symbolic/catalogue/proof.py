@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sympy import sympify
 
@@ -14,12 +14,15 @@ from gradproof.symbolic.equations.system import System, out_letters
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import StepError, same_values
 from gradproof.symbolic.folding.fold import facts
+from gradproof.symbolic.judging.counterexample import smallest
 from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.proving import Steps, proof, summary
+from gradproof.symbolic.judging.sampling import Pair, compared
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.statistics.moment_steps import MomentResult
 
 VALUE = "VALUE"
+OTHER = "VALUE_right"
 MORE = 24  # further random points for what is not proved
 
 
@@ -47,7 +50,7 @@ def prove(identity: Identity) -> Proof:
     try:
         agreed = same_values(left, right, [VALUE])
     except StepError as error:
-        return Proof("refuted", _apart(error))
+        return Proof("refuted", _apart(error, left, right))
     if (steps := proof_steps(left, right)) is not None:
         return Proof("proved", f"{summary(steps)}; {agreed}", steps)
     for seed in range(1, MORE + 1):  # one point may agree by chance where there are lookups or conditions
@@ -55,14 +58,22 @@ def prove(identity: Identity) -> Proof:
             same_values(left, right, [VALUE], seed)
         except StepError as error:
             if "differ at" in str(error):
-                return Proof("refuted", _apart(error))
+                return Proof("refuted", _apart(error, left, right))
     return Proof("agrees", f"{agreed}, and at {MORE} more")
 
 
-def _apart(error: StepError) -> str:
-    """ "the two forms of VALUE differ at (0,): 1 against 2" in a reader's words; any other failure is raised again."""
+def _apart(error: StepError, left: System, right: System) -> str:
+    """Where the two sides differ: the smallest counterexample, or the entry where they were found to differ.
+
+    The error says "the two forms of VALUE differ at (0,): 1 against 2"; any other failure is raised again.
+    """
     if " differ at (" not in str(error):
         raise error
+    pair = Pair(_both(left, right), VALUE, OTHER)
+    point = compared(pair).differs
+    example = smallest(pair, point, "the left side") if point is not None else None
+    if example is not None:
+        return str(replace(example, who="the right side"))
     place, numbers = str(error).split(" differ at (", 1)[1].split("): ", 1)
     short = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.10g}", numbers)
     return f"the two sides differ{f' at [{place}]' if place else ''}: {short}".replace(",]", "]")
@@ -89,12 +100,17 @@ def _called(system: System, name: str) -> System:
 
 def proof_steps(left: System, right: System) -> Steps | None:
     """The steps that show the two values to be equal; None where that fails."""
-    other = right.renamed({name: f"{name}_right" for name in right.defined})
-    equations = (*left.equations, *other.equations)
-    both = System({**left.arrays, **other.arrays}, equations, (VALUE,), left.hidden | other.hidden)
+    both = _both(left, right)
     array = both.arrays[VALUE]
     outs = out_letters(array.rank)
-    return proof(both, Access(VALUE, *outs), Access(f"{VALUE}_right", *outs), array.axes(outs), facts(both))
+    return proof(both, Access(VALUE, *outs), Access(OTHER, *outs), array.axes(outs), facts(both))
+
+
+def _both(left: System, right: System) -> System:
+    """Both sides in one system; the right one is called OTHER."""
+    other = right.renamed({name: f"{name}_right" for name in right.defined})
+    equations = (*left.equations, *other.equations)
+    return System({**left.arrays, **other.arrays}, equations, (VALUE,), left.hidden | other.hidden)
 
 
 def agrees(found: str, expected: str) -> bool:

@@ -268,9 +268,10 @@ add(
             "an independent sample; the bound holds for all f at once with probability at least 1 − δ",
         ),
         note="The document leaves the constants open (O). The constant 3 and the 2 in log(2/δ) are the usual ones. The"
-        " proof, by symmetrisation and McDiarmid's inequality, is not derived here: the coverage is simulated.",
+        " proof, by symmetrisation and McDiarmid's inequality, is not derived here: what it takes from each is"
+        " computed exactly on a small case, and the coverage is simulated.",
         note_zh="文中常数未定（O）；这里取通常的 3 与 log(2/δ)。其证明依靠对称化与 McDiarmid 不等式，此处未作推导，"
-        "只用模拟检验覆盖率。",
+        "只在一个小例上精确验证二者，并用模拟检验覆盖率。",
     )
 )
 

@@ -272,6 +272,12 @@ def declared_law(builder: Builder, declaration: Declaration, number: Callable[[B
     parameters = tuple(_parameter(builder, node, array, family, text, number) for node in given_values)
     kurt = declaration.options.get("kurt")
     law = Law(array.name, family, parameters, "even" in given, number(builder, kurt[0]) if kurt else None)
+    if any(parameter.is_finite is False for parameter in parameters):
+        fail(f"the parameters of {declaration.name} are finite numbers")
+    if family == "bernoulli" and (parameters[0].is_negative or (1 - parameters[0]).is_negative):
+        fail(f"the probability that {declaration.name} is 1 lies between 0 and 1")
+    if family == "uniform" and (parameters[1] - parameters[0]).is_negative:
+        fail(f"{declaration.name} is uniform between two numbers: the lower one stands first")
     if law.variance.is_negative:
         fail(f"the variance of {declaration.name} is negative")
     if law.kurt is not None and law.kurt.is_number and law.kurt < 1:

@@ -38,6 +38,7 @@ class Exact:
     """Arithmetic with fractions."""
 
     name = "exactly"
+    tiny = 0  # a pivot that counts as 0
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -239,7 +240,7 @@ class Trial(Point):
                 edge, chance = mpmath.sqrt(kurt), 1 / kurt / 2
                 return [(-edge, chance), (0 * edge, 1 - 2 * chance), (edge, chance)]
             return gauss([1, 0, 1, mpmath.mpf(1) / 2, kurt, 0])
-        if law.symmetric and (functions or degree > 3):
+        if law.symmetric and not law.finite and (functions or degree > 3):
             chances = {Fraction(2): Fraction(1, 10), Fraction(1, 2): Fraction(2, 5)}
             return self._numbers([(sign * z, chance) for z, chance in chances.items() for sign in (-1, 1)])
         if law.symmetric:
