@@ -196,13 +196,20 @@ class Reference:
         except GradproofError:
             raise
         except (Exception, SystemExit) as error:
-            raise GradproofError(f"{written.name} fails for {sizes or 'scalars'}: {_place(error)}") from None
+            where = f" for {', '.join(f'{name} = {size}' for name, size in sizes.items())}" if sizes else ""
+            raise GradproofError(f"{written.name} fails{where}: {_place(error)}") from None
         changed = [n for n, array in arrays.items() if n in self.arrays and not np.array_equal(array, self.arrays[n])]
         return value, gradients, changed[0] if changed else ""
 
     def _differs(self, what: str, mine: Any, right: NDArray[np.float64]) -> Verdict | None:
-        tolerance = TOLERANCES.get(np.asarray(mine).dtype.itemsize, TOLERANCE)
-        mine = np.asarray(mine, dtype=np.float64)
+        try:
+            mine = np.asarray(mine)
+        except Exception:  # what cannot be read as one array
+            mine = np.asarray(None)
+        if mine.dtype.kind not in "biuf":
+            return Verdict("refuted", f"{what} is no array of real numbers in your code")
+        tolerance = TOLERANCES.get(mine.dtype.itemsize, TOLERANCE)
+        mine = mine.astype(np.float64)
         if mine.shape != right.shape:
             note = "it is transposed" if mine.shape == right.shape[::-1] else ""
             how = f"{what} has the shape {right.shape}; your code returns the shape {mine.shape}"
@@ -314,8 +321,8 @@ def _with_torch(function: Any) -> Written:
         value = function.apply(*(tensors[name] for name in names))
         if not isinstance(value, torch.Tensor):
             raise GradproofError(f"{function.__name__}.forward must return one tensor, not {type(value).__name__}")
-        if not value.requires_grad:
-            return value.numpy(), {}
+        if not value.requires_grad or value.shape != np.shape(upstream):
+            return value.detach().numpy(), {}
         wanted = [tensors[name] for name in wrt]
         gradients = torch.autograd.grad(value, wanted, torch.as_tensor(upstream), allow_unused=True)
         for name, tensor in tensors.items():  # what was changed in place shows
@@ -348,10 +355,18 @@ def _with_numpy(forward: Callable[..., Any], backward: Callable[..., Any]) -> Wr
         gradients = backward(*(known[name] for name in parameters))
         found = _by_name(gradients, names, wrt)
         if not loose:  # it takes no cotangent: that of a scalar is 1
-            found = {name: gradient * upstream for name, gradient in found.items()}
+            found = {name: _weighted(gradient, upstream) for name, gradient in found.items()}
         return value, found
 
     return Written(names, run, "backward")
+
+
+def _weighted(gradient: Any, upstream: Any) -> Any:
+    """The gradient times a number; what is no array of numbers stays as it is, and is told where it is compared."""
+    try:
+        return np.asarray(gradient) * upstream
+    except (TypeError, ValueError):
+        return gradient
 
 
 def _by_name(gradients: Any, names: Sequence[str], wrt: Sequence[str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sympy import Symbol
 from gradproof.numeric.compile import Compiled, Derivation, compile_numpy
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point, Undefined
+from gradproof.symbolic.equations.expr import Implicit
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 
@@ -156,18 +157,23 @@ class Sample:
 
     @classmethod
     def draw(cls, derivation: Derivation, seed: int) -> Sample:
-        """Draw inputs until everything has a value; those of logarithms and roots are positive."""
+        """Draw sizes and inputs until everything has a value; those of logarithms and roots are positive."""
         compiled = compile_numpy(derivation)
         for attempt in range(TRIES):
-            sizes = random_sizes(derivation.system, seed)
+            sizes = random_sizes(derivation.system, seed + attempt // 2)
             drawn = random_inputs(derivation.system, sizes, seed + 1000 * attempt, positive=attempt % 2 == 1)
             inputs = {array.name: np.asarray(drawn[array.name]) for array in compiled.arguments.declared}
             extra = {size.name: sizes[size] for size in compiled.arguments.given}
             with np.errstate(all="ignore"):
-                value, gradients = compiled(**inputs, **extra)
+                try:
+                    value, gradients = compiled(**inputs, **extra)
+                except np.linalg.LinAlgError:
+                    continue
             finite = np.isfinite(value).all() and all(np.isfinite(g).all() for g in gradients.values())
-            if finite:
+            if finite and not _singular(derivation.system, sizes, inputs):
                 break
+        else:
+            raise GradproofError("the expression has no value at the points that were tried")
         return cls(
             derivation, compiled, sizes, inputs, np.asarray(value), {k: np.asarray(g) for k, g in gradients.items()}
         )
@@ -254,6 +260,21 @@ def mpmath_rows(sample: Sample) -> list[Row]:
             continue
         rows.append(Row(name, "mpmath", relative_error(mine, np.reshape(values, mine.shape)), TOLERANCES["mpmath"]))
     return rows
+
+
+def _singular(system: System, sizes: Mapping[Symbol, int], inputs: Arrays) -> bool:
+    """Whether a matrix that is inverted is singular but for rounding: A Aᵀ of a tall A."""
+    inverted = [e.name for e in system.equations if e.body.has(Implicit)]
+    if not inverted:
+        return False
+    given = {name: _exact(system, name, array) for name, array in inputs.items() if name in system.arrays}
+    point = Point(system, dict(sizes), HighPrecision(0), given=given)
+    try:
+        for name in inverted:
+            point.array(name)
+    except Undefined:
+        return True
+    return False
 
 
 def _exact(system: System, name: str, values: np.ndarray) -> dict[tuple[int, ...], Any]:

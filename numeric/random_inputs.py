@@ -11,6 +11,7 @@ from sympy import Expr, Symbol, sympify
 
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.folding.checks import at_least_one
 
 
 def random_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
@@ -23,7 +24,7 @@ def random_sizes(system: System, seed: int = 0) -> dict[Symbol, int]:
     True
     """
     rng = random.Random(f"sizes {seed}")
-    shapes = [size for array in system.arrays.values() for size in array.shape]
+    shapes = at_least_one(system)  # x[6] needs seven entries
     for attempt in count():
         top = 2 + len(system.sizes) + attempt // 20
         sizes = dict(zip(system.sizes, rng.sample(range(2, top + 1), len(system.sizes)), strict=True))

@@ -139,7 +139,7 @@ def judged(question: Question) -> Verdict:
     exact = equal_modulo_prime(pair)
     if exact is not None:
         points, digits = exact
-        chance = f"a wrong formula would pass with a chance below 10^−{digits}"
+        chance = f"a formula that is wrong at their sizes would pass with a chance below 10^−{digits}"
         how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
         return Verdict("agrees", how, note=note)
     how = f"equal to 40 digits at {found.compared} random points, small and large numbers, several sizes; not proved"

@@ -141,6 +141,18 @@ class Derivation:
         return tuple(e if e.shown is not None else without_helpers(self.forward, e) for e in read)
 
     @property
+    def value_definitions(self) -> tuple[Equation, ...]:
+        """The equations behind the names that only the value uses: d = det(A) of log(d)."""
+        known = {self.output, *(equation.name for equation in (*self.definitions, *self.results))}
+        read = set().union(*(names(equation.body) for equation in self.value_equations))
+        found: list[Equation] = []
+        for equation in reversed(shown_equations(self.forward, self.forward.defined)):
+            if equation.name in read - known and not names_itself(equation):
+                found.insert(0, equation)
+                read |= set().union(*map(names, equation.shown[1] if equation.shown else (equation.body,)))
+        return tuple(found)
+
+    @property
     def value(self) -> str:
         """The expression's value in matrix form."""
         return text.equation_text(self.value_equations[0], self.forward, "matrix")

@@ -266,4 +266,8 @@ SECOND: list[tuple[str, dict[str, str], str]] = [
     ("log(x @ A @ x + 10)", {"A": "n,n", "x": "n"}, "x"),
     ("a * b / (a + b**2)", {"a": "", "b": ""}, "a,b"),
     ("mean((x - mean(x))**2)", V, "x"),
+    ("sum((x[2:] - 2*x[1:-1] + x[:-2])**2)", V, "x"),
+    ("x @ x + sum(x[2:] * x[:-2])", V, "x"),
+    ("sum(x)**2 + sum(x[1:]**2)", V, "x"),
+    ("sum[t=1:n](log(1 + (v[t] - v[t-1])**2))", {"v": "n"}, "v"),
 ]

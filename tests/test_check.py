@@ -168,6 +168,11 @@ REFUTED = [
     ("sum(x**2)", {"x": "n"}, "x", "2*abs(x)", "the entries of x are positive"),
     ("sum(x**2)", {"x": "n"}, "x", "2*x**1.5/sqrt(abs(x))", "the entries of x are positive"),
     ("norm(x)", {"x": "n"}, "x", "x", "norm 1"),
+    # right but for very small numbers, only at very small ones, only at small sizes
+    ("sum(x**2) + 1e-30*sum(x)", {"x": "n"}, "x", "2*x", ""),
+    ("sum(x**2)", {"x": "n"}, "x", "2*x + 1e-30", ""),
+    ("sum(exp(-10000*x**2))", {"x": "n"}, "x", "0*x", ""),
+    ("sum(x)", {"x": "n"}, "x", "1 + (n - 1)*(n - 2)*(n - 3)*(n - 4)*(n - 5)*(n - 6)*x", ""),
     # shapes
     ("sum(2*x)", {"x": "n"}, "x", "2", "repeated over the shape (n,)"),
     ("sum(3*x)", {"x": "n"}, "x", "2", ""),
@@ -207,8 +212,9 @@ def test_errors_are_refuted(expression: str, shapes: dict[str, str], wrt: str, c
     assert verdict.correct
     if "has the shape" not in verdict.how:
         example = verdict.counterexample
-        assert example is not None and example.claimed != example.right
-        assert max(example.sizes.values(), default=1) <= 3
+        assert example is not None
+        assert max(example.sizes.values(), default=1) <= (3 if "n - 6" not in claim else 7)
+        assert example.claimed_text != example.right_text
         assert str(example)
     assert set(json.loads(json.dumps(verdict.as_dict()))) >= {"verdict", "how", "counterexample", "correct"}
 

@@ -87,6 +87,9 @@ NUMPY = [
     (GIVEN_VALUE, ("tanh(x)", {"x": "n"}), "agrees", ""),
     (GIVEN_VALUE.replace("out**2", "x**2"), ("tanh(x)", {"x": "n"}), "refuted", "the gradient by x differs"),
     (COUNTING, SQUARES, "refuted", "when it runs again"),
+    (NO_COTANGENT.replace("-2*R", "'R'"), SQUARES, "refuted", "by Y is no array of real numbers in your code"),
+    (NO_COTANGENT.replace("-2*R", "R*1j"), SQUARES, "refuted", "by Y is no array of real numbers in your code"),
+    (NO_COTANGENT.replace("-2*R", "[1, [2]]"), SQUARES, "refuted", "by Y is no array of real numbers in your code"),
 ]  # fmt: skip
 
 
@@ -154,6 +157,7 @@ TORCH = [
     (SOFTMAX.replace("P*(G - (P*G).sum(1, keepdim=True))", "P*G"), ROWS, "refuted", "by S differs"),
     (SOFTMAX.replace("(1, keepdim", "(0, keepdim"), ROWS, "refuted", "by S differs"),
     (SEPARATE, SCALED, "agrees", ""),
+    (SOFTMAX, ("sum(softmax(S))", {"S": "n,m"}), "refuted", "the value of forward has the shape ()"),
     (SEPARATE.replace(".sum()/ctx.n", ".sum()"), SCALED, "refuted", "the gradient by t differs"),
 ]  # fmt: skip
 

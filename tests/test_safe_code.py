@@ -58,6 +58,26 @@ def test_large_arguments(text, reference) -> None:
     assert np.allclose(gradients["x"], gradient.numpy(), rtol=1e-10, atol=1e-30)
 
 
+TARGETS = [  # by the targets, too
+    ("-t @ log_softmax(z)", lambda t, z: -(t * torch.log_softmax(z, 0)).sum()),
+    ("-sum(t * log(softmax(z)))", lambda t, z: -(t * torch.log_softmax(z, 0)).sum()),
+    ("sum(t * (log(t) - log_softmax(z)))", lambda t, z: (t * (t.log() - torch.log_softmax(z, 0))).sum()),
+    ("sum(t * (z - logsumexp(z))**2)", lambda t, z: (t * torch.log_softmax(z, 0) ** 2).sum()),
+]
+
+
+@pytest.mark.parametrize(("text", "reference"), TARGETS)
+@pytest.mark.parametrize("z", [[-1000.0, -1001, -1002], [1000.0, 0, -1000], [1000.0, 1001, 1002]])
+def test_large_logits(text, reference, z) -> None:
+    t, z = np.array([0.2, 0.5, 0.3]), np.array(z)
+    value, gradients = run(text, {"t": "n", "z": "n"}, "t,z", t=t, z=z)
+    tensors = [torch.tensor(array, requires_grad=True) for array in (t, z)]
+    expected = reference(*tensors)
+    assert np.isclose(value, expected.item(), rtol=1e-12)
+    for name, gradient in zip("tz", torch.autograd.grad(expected, tensors), strict=True):
+        assert np.allclose(gradients[name], gradient.numpy(), rtol=1e-10, atol=1e-12)
+
+
 LOSS = [
     (np.full(3, -INF), -INF, np.zeros(3)),
     (np.array([-INF, 0.0, -INF]), 0.0, np.array([0.0, 1.0, 0.0])),

@@ -6,6 +6,9 @@ from gradproof.cli.main import run
 from gradproof.numeric.compile import compile_numpy
 from gradproof.numeric.crosscheck import crosscheck
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.products import hvp
 
 # a sum over a part of an axis, or with the index as a number, is no sum over whole arrays
 PRINTED = [
@@ -31,6 +34,20 @@ def test_its_code_agrees_with_autograd(expression, shapes, value, gradient):
     assert crosscheck(derive(expression, shapes), device="cpu").passed
 
 
+SHIFTED = [
+    "sum((v[2:] - 2*v[1:-1] + v[:-2])**2)",
+    "sum[t=1:n](log(1 + (v[t] - v[t-1])**2))",
+    "v @ v + sum(v[2:]*v[:-2])",
+]
+
+
+@pytest.mark.parametrize("expression", SHIFTED)
+def test_a_hessian_times_a_vector_reads_no_entry_outside_its_axis(expression):
+    program = parse(expression)
+    found = hvp(build(program, {"v": "n"}), "v", "u", program)
+    assert crosscheck(found, device="cpu").passed
+
+
 def test_a_recurrence_that_runs_backwards_agrees_with_autograd():
     found = derive("h[T]=a; h[t]=tanh(w*h[t+1]+x[t]); sum(h)", {"a": "", "w": "", "x": "T"})
     assert crosscheck(found, device="cpu").passed
@@ -46,12 +63,15 @@ TAKEN = [  # names that a derivation needs for its own arrays: refused, never ov
     (["sum(x**3*H_x)", "x:n", "H_x:n", "--wrt", "x", "--order", "2"], "H_x"),
     (["sum(x**3*D_x)", "x:n", "D_x:n", "--wrt", "x", "--layout", "numerator"], "D_x"),
 ]
+NO_VALUES = ("abs('x')", "concat('x', x)", "where(x > 0, None, x)", "exp((1, 2))", "einsum('i,i', x, 'x')")
 REFUSED = [
     (["derive", "sum(x)", "x:n:index=V"], "there is nothing to differentiate by: x holds integers"),
     (["derive", "sum(x)", "x:n", "-o", "."], "is a folder"),
     (["count", "X @ W", "X:n,d", "W:d,k", "--at", "q=3"], "there is no size q; there are n, d, k"),
     (["derive", "sum(x, axis=3)", "x:n"], "the array has 1 axis"),
     (["derive", "sum[t=0:3](x[t])", "x:n"], "runs over 0 … 2, but the axis has size n"),
+    *((["derive", f"sum({call})", "x:n"], "is not an array or a number") for call in NO_VALUES),
+    (["derive", "sum(concat(X, X, axis=None))", "X:n,m"], "the axis is one whole number"),
     *((["derive", *arguments], f"{name} is the name of a derived array") for arguments, name in TAKEN),
 ]
 
@@ -68,6 +88,28 @@ def test_it_is_refused_with_a_reason(arguments, message, capsys):
 def test_inverses_and_determinants_are_derived_by_the_command(expression, capsys):
     assert run(["derive", expression, "A:n,n:psd", "x:n"]) == 0
     assert "O(n³)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("expression", "shapes"),
+    [("x[6]**2", {"x": "n"}), ("A[0,-1]*A[3,2]", {"A": "n,m"}), ("logdet(A @ A.T)", {"A": "m,n"})],
+)
+def test_sizes_are_drawn_at_which_there_is_a_value(expression, shapes):
+    for seed in range(3):
+        assert crosscheck(derive(expression, shapes), seed=seed, device="cpu").passed
+
+
+UNDEFINED = [  # a name that only the value uses is defined where the value is printed
+    (["log(det(A))", "A:n,n"], "d = det(A)"),
+    (["norm(A @ x - b)**2", "A:m,n", "x:n", "b:m"], "r = ‖Ax − b‖"),
+    (["log(det(A.T @ A))", "A:m,n"], "d = det(M)"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "line"), UNDEFINED)
+def test_no_printed_name_is_undefined(arguments, line, capsys):
+    assert run(["derive", *arguments, "--no-steps"]) == 0
+    assert line in capsys.readouterr().out
 
 
 def test_a_size_is_read_off_an_array_called_len():

@@ -147,7 +147,7 @@ class Graph:
             return self.scalar(number)
         node = arrays[0]
         if len(arrays) == 2 and arrays[1].op == "eye" and _column(arrays[0]):
-            node = self.make("diag", [arrays[0].args[0]], (), arrays[1].shape)
+            node = self.make("diag", [self.floating(arrays[0].args[0])], (), arrays[1].shape)
         elif len(arrays) > 1:
             kinds = {arg.kind for arg in arrays}
             kind = "b" if kinds == {"b"} else "f" if "f" in kinds else "i"

@@ -133,11 +133,14 @@ def is_norm(expr: Expr) -> bool:
 
 
 def _sum_of_squares(expr: Expr) -> bool:
-    """Σ x², (4/s²) Σ x² y²; not Σ x² + ε, which is never 0."""
+    """Σ x², (4/s²) Σ x² y²; not Σ x² + ε or Σ exp(x), which are never 0."""
     factors = Mul.make_args(expr)
     sums = [factor for factor in factors if isinstance(factor, Reduce) and factor.op == "sum"]
     rest = [factor for factor in factors if factor not in sums]
-    return len(sums) == 1 and all(map(_square, (*rest, *Mul.make_args(sums[0].body))))
+    if len(sums) != 1:
+        return False
+    inner = Mul.make_args(sums[0].body)
+    return all(map(_square, (*rest, *inner))) and not all(factor.is_positive for factor in inner)
 
 
 def _square(expr: Expr) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
-from gradproof.numeric.lowering.nodes import Cut, Node, Place
+from gradproof.numeric.lowering.nodes import Cut, Node, Place, broadcast_shape
 from gradproof.numeric.lowering.statements import Fill, Lines, Loop, Store, Target
 from gradproof.numeric.printers.number_printer import COMPARE, POSTFIX, NumberPrinter
 
@@ -85,8 +85,13 @@ class StatementPrinter(NumberPrinter):
         if not later:
             return self.unnamed(node), []
         first = [term for term in terms if term not in later]
-        if not first:
+        whole = bool(first) and broadcast_shape(first) == tuple(node.shape)
+        if not whole or (node.kind == "f" and all(term.kind != "f" for term in first)):  # 2, or 2 I in whole numbers
             text = self.allocate("zeros", node.shape)
+            if first:
+                added = self.expression(first[0]) if len(first) == 1 else self.sum_of(first)
+                lines = [f"{target} += {added}"]
+                return text, lines + [self.put(target, term, "+=") for term in later]
         elif len(first) == 1:
             text = self.expression(first[0])
             kept = (first[0] in self.names or first[0].op in VIEWS) and not self.own(first[0])

@@ -315,14 +315,20 @@ def tangent(system: System, wrt: Sequence[str]) -> System:
             arrays.append(_renamed(system.arrays[equation.name], dot(equation.name)))
         scope = letters(equation.body).union(letter for letter, _, _ in equation.axes)
         terms = [
-            sum_(reuse(system, equation, p.slope) * Access(dot(p.access.name), *p.access.indices), p.axes)
+            sum_(slope * Access(dot(p.access.name), *p.access.indices), p.axes)
             for p in partials(equation.body, active, scope)
+            for slope in _slopes(reuse(system, equation, p.slope))
         ]
         equations.append(Equation(dot(equation.name), equation.place, equation.axes, Add(*terms)))
     if output not in active and output not in directions:
         arrays.append(_renamed(system.arrays[output], dot(output)))
         equations.append(whole(arrays[-1], S.Zero))
     return system.extended(arrays, equations, [dot(output)])
+
+
+def _slopes(slope: Expr) -> tuple[Expr, ...]:
+    """The terms of a slope if they have conditions: each guards its own reading of x_dot[i - 1]."""
+    return Add.make_args(slope) if slope.has(Compare) else (slope,)
 
 
 def _renamed(array: Array, name: str) -> Array:

@@ -15,7 +15,7 @@ from gradproof.symbolic.judging.sampling import Draw, Pair, Place, Sides, Sizes,
 LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
 VISIBLE = mpmath.mpf(10) ** -6
 MAX_EVALUATIONS = 600
-KINDS = ("small", "positive", *["wide", "wide positive"] * 3)  # points that are tried at each size
+KINDS = ("small", "positive", "narrow", *["wide", "wide positive"] * 3)  # points that are tried at each size
 STEP = Fraction(1, 10**18)
 
 
@@ -147,11 +147,13 @@ def shown(pair: Pair, draw: Draw, name: str) -> Counterexample | None:
     """A point as a counterexample; None if the sides do not differ there."""
     here = sides(pair, draw)
     gaps = here.gaps(VISIBLE) or here.gaps()
-    if not gaps:
+    place, apart = here.widest
+    if not gaps and not apart:
         return None
-    place = gaps[0]
+    place = gaps[0] if gaps else place
     right, claim = here.right[place], here.claim[place]
-    digits = next((d for d in range(6, 36, 3) if claim is None or number(right, d) != number(claim, d)), 36)
+    write = number if gaps else mpmath.nstr  # a tiny difference is not rounded away
+    digits = next((d for d in range(6, draw.digits, 3) if claim is None or write(right, d) != write(claim, d)), 36)
     inputs = {key: _nested(entries) for key, entries in given(pair, draw).items()}
     return Counterexample(
         {str(symbol): value for symbol, value in draw.sizes.items()},
@@ -160,8 +162,8 @@ def shown(pair: Pair, draw: Draw, name: str) -> Counterexample | None:
         place,
         None if claim is None else float(claim),
         float(right),
-        "no value" if claim is None else number(claim, digits),
-        number(right, digits),
+        "no value" if claim is None else write(claim, digits),
+        write(right, digits),
     )
 
 

@@ -33,8 +33,11 @@ def points(pair: Pair, count: int, kinds: Sequence[str]) -> Iterator[Draw]:
 def under_assumption(pair: Pair, variable: str) -> str | None:
     """The first assumption of the table under which the two sides agree and are not simply 0: `A is symmetric`.
 
-    That the variable itself is fixed is not of interest.
+    That the variable itself is fixed is not of interest. Nor is any assumption if the two sides agree without it at the
+    points at which it would be tried.
     """
+    if _holds(pair, {}):
+        return None
     free = [n for n in pair.inputs if pair.system.arrays[n].below is None and not pair.system.arrays[n].properties]
     for assumption in ASSUMPTIONS:
         for name in free:

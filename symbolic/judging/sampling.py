@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
+from math import prod
 from typing import Any
 
 import mpmath
@@ -99,7 +100,7 @@ class Precise(HighPrecision):
 
 
 def drawn(pair: Pair, sizes: Sizes, seed: int, kind: str = "small") -> Draw:
-    """A random point; `kind` is small, positive, wide or wide positive."""
+    """A random point; `kind` is small, positive, narrow (near 0), wide or wide positive."""
     rng = random.Random(repr((seed, kind)))
     free: dict[str, dict[Place, Fraction]] = {}
     for name in pair.inputs:
@@ -118,6 +119,8 @@ def _number(rng: random.Random, kind: str, scales: Sequence[Fraction]) -> Fracti
     value = Fraction(rng.randrange(200, 1500), 1000)
     if "wide" in kind:
         value *= rng.choice(scales) * rng.choice((Fraction(1, 10), 1, 3, 20))
+    if "narrow" in kind:
+        value /= rng.choice((30, 100, 1000))
     return value if "positive" in kind else value * rng.choice((1, -1))
 
 
@@ -158,6 +161,14 @@ class Sides:
         """The places where the right side has a value and the claim has none or another one."""
         return [place for place in self.right if self.apart(place, tolerance)]
 
+    @cached_property
+    def widest(self) -> tuple[Place, Any]:
+        """The place where the two sides differ most in proportion to their size, and by how much they differ there."""
+        both = [(place, self.right[place], self.claim[place]) for place in self.right]
+        gaps = [(place, abs(a - b), abs(a) + abs(b)) for place, a, b in both if a is not None and b is not None]
+        place, apart, _ = max((gap for gap in gaps if gap[1]), key=lambda gap: gap[1] / gap[2], default=((), 0, 0))
+        return place, apart
+
     def apart(self, place: Place, tolerance: Any = TOLERANCE) -> bool:
         right, claim = self.right[place], self.claim[place]
         if right is None:
@@ -196,31 +207,70 @@ class Comparison:
     reason: str = ""
 
 
-KINDS = ("small", "positive", "wide", "small", "wide positive", "wide", "small", "wide", "positive", "wide")
+KINDS = ("small", "positive", "wide", "narrow", "small", "wide positive", "wide", "small", "wide", "positive", "wide")
 
 
 def compared(pair: Pair, seed: int = 0, kinds: Iterable[str] = KINDS) -> Comparison:
     """Compare the two sides at random points of random small sizes, to 40 digits and more.
 
-    A difference counts if it stays when it is computed with more digits.
+    A difference counts if it stays when it is computed with more digits, however small it is.
     """
     count, reason = 0, ""
-    for k, kind in enumerate(kinds):
-        draw = drawn(pair, small_sizes(pair.system, seed + k), seed + k, kind)
+    points = ((kind, small_sizes(pair.system, seed + k)) for k, kind in enumerate(kinds))
+    for k, (kind, sizes) in enumerate(chain(points, (("small", large) for large in larger(pair, seed)))):
+        draw = drawn(pair, sizes, seed + k, kind)
         try:
             found = sides(pair, draw)
         except Undefined as error:
             reason = str(error)
             continue
+        except GradproofError:  # too large
+            continue
         if all(value is None for value in found.right.values()):
             reason = "the derivative has no value at the points that were tried"
             continue
-        if found.gaps():
-            finer = replace(draw, digits=3 * draw.digits)
-            if sides(pair, finer).gaps():
-                return Comparison(count, draw)
+        if (finer := _seen(pair, draw, found)) is not None:
+            return Comparison(count, finer)
         count += 1
     return Comparison(count, None, reason)
+
+
+LARGE = 11  # a formula with (n − 1)(n − 2)(n − 3) in it may be right at all small sizes
+MAX_ENTRIES = 150
+
+
+def larger(pair: Pair, seed: int = 0) -> Iterator[Sizes]:
+    """For every size a point at which it is large and the others are small."""
+    needed = at_least_one(pair.system)
+    for symbol in pair.system.sizes:
+        sizes = {**small_sizes(pair.system, seed), symbol: LARGE}
+        shape = [int(size.xreplace(sizes)) for size in pair.system.arrays[pair.right].shape]
+        if all(int(size.xreplace(sizes)) >= 1 for size in needed) and prod(shape) <= MAX_ENTRIES:
+            yield sizes
+
+
+MAX_DIGITS = 3000
+
+
+def _seen(pair: Pair, draw: Draw, found: Sides) -> Draw | None:
+    """The point, with as many digits as it takes to see that the two sides differ there; None if they do not.
+
+    A difference that comes from rounding shrinks with more digits, a real one stays.
+    """
+    if found.gaps():
+        finer = replace(draw, digits=3 * draw.digits)
+        return draw if sides(pair, finer).gaps() else None
+    place, apart = found.widest
+    if apart == 0:
+        return None
+    digits = draw.digits + 20 + max(0, int(-mpmath.log10(apart)))
+    if digits > MAX_DIGITS:
+        return None
+    finer = replace(draw, digits=digits)
+    beyond = sides(pair, finer)
+    if beyond.right[place] is None or beyond.claim[place] is None:
+        return None
+    return finer if abs(beyond.right[place] - beyond.claim[place]) > apart / 2 else None
 
 
 # -------------------------------------------------------------------------------------------------- modulo a prime

@@ -136,7 +136,9 @@ def _concat(b: Builder, x: Value, y: Value, axis: Any = 0) -> Value:
     """x and y one after the other along an axis."""
     if x.rank != y.rank or not x.rank:
         raise ShapeMismatch(f"two arrays of one rank are needed, not shapes {x.shape} and {y.shape}")
-    (position,) = values.positions(axis, x.rank)
+    if len(found := values.positions(axis, x.rank)) != 1:
+        raise ShapeMismatch("the axis is one whole number")
+    (position,) = found
     letters = tuple(b.new() for _ in x.letters)
     sizes = list(x.sizes)
     for k, (mine, other) in enumerate(zip(x.sizes, y.sizes, strict=True)):

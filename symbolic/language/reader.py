@@ -219,6 +219,10 @@ class Reader(Indexing):
     # --- nodes
 
     def visit(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Tuple | ast.List) or (
+            isinstance(node, ast.Constant) and not isinstance(node.value, int | float)
+        ):
+            self.b.fail(f"{ast.unparse(node)} is not an array or a number", node)
         try:
             value = getattr(self, f"visit_{type(node).__name__}")(node)
         except ShapeMismatch as error:
