@@ -85,21 +85,22 @@ def lemmas() -> list[Evidence]:
 
     Symmetrisation: E sup (L − L̂) ≤ 2 E R̂. For McDiarmid's inequality: another point changes the supremum by ≤ 1/n.
     """
-    labels, n = (0, 1, 0, 1), 3
+    labels, n, zero = (0, 1, 0, 1), 3, Fraction(0)
     table = [[Fraction(int((x >= t) != labels[x])) for x in range(4)] for t in range(5)]
 
     def gap(sample: Sequence[int]) -> Fraction:
-        return max(sum(row) / 4 - sum(row[x] for x in sample) / n for row in table)
+        return max(sum(row, zero) / 4 - sum((row[x] for x in sample), zero) / n for row in table)
 
     def complexity(sample: Sequence[int]) -> Fraction:
         signs = list(product((1, -1), repeat=n))
         suprema = (
-            max(sum(s * row[x] for s, x in zip(sign, sample, strict=True)) / n for row in table) for sign in signs
+            max(sum((s * row[x] for s, x in zip(sign, sample, strict=True)), zero) / n for row in table)
+            for sign in signs
         )
-        return sum(suprema, Fraction(0)) / len(signs)
+        return sum(suprema, zero) / len(signs)
 
     samples = list(product(range(4), repeat=n))
-    mean, bound = (sum(map(of, samples), Fraction(0)) / len(samples) for of in (gap, complexity))
+    mean, bound = (sum(map(of, samples), zero) / len(samples) for of in (gap, complexity))
     changes = [abs(gap(s) - gap((*s[:k], x, *s[k + 1 :]))) for s in samples for k in range(n) for x in range(4)]
     return [
         at_most("E sup(L − L̂) over all samples of 3 among 4 points, in fractions, against 2 E R̂", mean, 2 * bound),

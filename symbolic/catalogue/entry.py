@@ -145,7 +145,7 @@ def _wrong(entry: Entry) -> Iterator[str]:
         value = getattr(entry, name)
         if not isinstance(value, (tuple, list)) or not all(isinstance(one, sort) for one in value):
             yield f"{name} is a tuple of {sort.__name__}(…), with a comma after a single one"
-    stated = (*entry.identities, *entry.claims)
+    stated: tuple[Identity | Claim, ...] = (*entry.identities, *entry.claims)
     for moment in entry.moments:
         if moment.kind not in MOMENTS:
             yield f"a moment is one of {', '.join(MOMENTS)}, not {moment.kind!r}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -88,7 +89,7 @@ def apart(label: str, value: Nested, other: Nested, least: float) -> Evidence:
     return Evidence(label, value, text, 0.0, distance(value, other) >= least)
 
 
-def at_most(label: str, value: float, bound: float, tolerance: float = 0.0) -> Evidence:
+def at_most(label: str, value: float | Fraction, bound: float | Fraction, tolerance: float = 0.0) -> Evidence:
     """The value must not exceed a bound."""
     return Evidence(label, value, f"≤ {shown(bound)}", tolerance, float(value) <= float(bound) + tolerance)
 
