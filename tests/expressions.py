@@ -270,4 +270,11 @@ SECOND: list[tuple[str, dict[str, str], str]] = [
     ("x @ x + sum(x[2:] * x[:-2])", V, "x"),
     ("sum(x)**2 + sum(x[1:]**2)", V, "x"),
     ("sum[t=1:n](log(1 + (v[t] - v[t-1])**2))", {"v": "n"}, "v"),
+    ("max(x)**2", V, "x"),
+    ("sum(max(X, axis=1)**2)", {"X": "n,d"}, "X"),
+    (
+        "sum(softmax(where(M == 1, Q @ K.T, -inf), axis=1) * G)",
+        {"Q": "n,d", "K": "m,d", "M": "n,m:index=2", "G": "n,m"},
+        "Q",
+    ),
 ]

@@ -44,6 +44,14 @@ JOINED = {"W": "m,2*d", "a": "d", "s": "d"}
 
 # Right formulas, in the form of the textbook and rearranged: all of these are proved.
 PROVED = [
+    ("sum[i=0:n-1](v[i+1]*c[i])", {"v": "n", "c": "n-1"}, "v", "F[i] = where(i > 0, c[i-1], 0)"),
+    ("sum(v[1:]*v[:-1])", {"v": "n"}, "v", "F[i] = where(i < n-1, v[i+1], 0) + where(i > 0, v[i-1], 0)"),
+    (
+        "sum[t,k](E[w[t],k]*G[t,k])",
+        {"E": "V,d", "w": "T:index=V", "G": "T,d"},
+        "E",
+        "F[v,k] = sum[t](delta(v,w[t])*G[t,k])",
+    ),
     ("sum(x**2)", {"x": "n"}, "x", "2*x"),
     ("sum(x**2)", {"x": "n"}, "x", "x + x"),
     ("sum(x**2)", {"x": "n"}, "x", "2*x[i]"),

@@ -71,6 +71,8 @@ REFUSED = [
     (["derive", "sum(x, axis=3)", "x:n"], "the array has 1 axis"),
     (["derive", "sum[t=0:3](x[t])", "x:n"], "runs over 0 … 2, but the axis has size n"),
     *((["derive", f"sum({call})", "x:n"], "is not an array or a number") for call in NO_VALUES),
+    (["derive", "sum(x) + sum(ones(-2))", "x:n"], "a size is not negative: -2"),
+    (["derive", "sum(x) + trace(eye(-1))", "x:n"], "a size is not negative: -1"),
     (["derive", "sum(concat(X, X, axis=None))", "X:n,m"], "the axis is one whole number"),
     *((["derive", *arguments], f"{name} is the name of a derived array") for arguments, name in TAKEN),
 ]

@@ -19,6 +19,7 @@ from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.equations.evaluate import (
     PRIME,
     HighPrecision,
+    Letters,
     Modular,
     NotAlgebraic,
     Point,
@@ -27,7 +28,7 @@ from gradproof.symbolic.equations.evaluate import (
     Undefined,
     Value,
 )
-from gradproof.symbolic.equations.expr import Access, Reduce, accesses, letters
+from gradproof.symbolic.equations.expr import Access, Compare, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 
@@ -184,6 +185,10 @@ class Moved(Point):
                 value = value + self.step * self.direction(name, index)
             self.entries[key] = value
         return self.entries[key]
+
+    def condition(self, expr: Expr, letters: Letters) -> bool:
+        """As at the base: a derivative takes conditions as constants, also x = m with m = max(x) when m alone moves."""
+        return (self.base if isinstance(expr, Compare) else super()).condition(expr, letters)
 
 
 def _random_direction(seed: int) -> Direction:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sympy import Expr
@@ -93,7 +94,8 @@ def pose(
         derivation = derive_system(forward, variables, cotangent, (), program)
         right = derivation.gradients[variables[0]].equation.name
     given = _cotangent(derivation, cotangent)
-    claimed = build(_claim_program(program, later, parse(claim)), [*declarations, *given])
+    shape = derivation.system.arrays[right].shape
+    claimed = _claimed(_claim_program(program, later, parse(claim)), [*declarations, *given], shape)
     system, name = joined(derivation, claimed)
     what = {True: "Jacobian", False: "gradient"}[jacobian_wanted] if order == 1 else "Hessian"
     rank, first = system.arrays[right].rank, forward.arrays[variables[0]].rank
@@ -149,6 +151,19 @@ def with_lets(
         if not behind:
             build(Program(f"{name} = {text}", tuple(before)), declarations)  # so that an error shows this text
     return Program(program.text, (*before, *program.statements)), later
+
+
+def _claimed(program: Program, declarations: Sequence[Declaration], shape: Sequence[Expr]) -> System:
+    """The system of a claim; letters that read no whole axis, as in F[i] = where(i > 0, c[i-1], 0), run over it."""
+    try:
+        found = build(program, declarations)
+        if found.arrays[found.outputs[0]].shape == tuple(shape):
+            return found
+    except ExpressionError:
+        found = None
+    with suppress(ExpressionError):
+        return build(program, declarations, wanted=shape)
+    return found or build(program, declarations)
 
 
 def _claim_program(program: Program, later: Sequence[Statement], claim: Program) -> Program:

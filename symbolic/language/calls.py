@@ -59,6 +59,8 @@ def _filled(number: int) -> Call:
 def _size(value: Value) -> Expr:
     if value.rank or value.expr.is_integer is not True:
         raise ShapeMismatch("a size is a whole number or a size's name")
+    if value.expr.is_negative:
+        raise ShapeMismatch(f"a size is not negative: {value.expr}")
     return value.expr
 
 

@@ -43,11 +43,15 @@ from gradproof.symbolic.printing.text import alike
 
 
 def build(
-    text: str | Program, shapes: Mapping[str, object] | Sequence[Declaration], keep: Iterable[str] = ()
+    text: str | Program,
+    shapes: Mapping[str, object] | Sequence[Declaration],
+    keep: Iterable[str] = (),
+    wanted: Sequence[Expr] | None = None,
 ) -> System:
     """The system of an expression whose names have the given shapes; its output is the expression's value.
 
-    `keep` names intermediates that stay where a normalisation would be recognised by what they hold.
+    `keep` names intermediates that stay where a normalisation would be recognised by what they hold. `wanted` is the
+    shape of the last statement's array: its index letters take their ranges from it.
 
     Raises ExpressionError (or a subclass) that points at the place in the text.
 
@@ -79,7 +83,7 @@ def build(
         raise ExpressionError("{} and {} would both be printed as {}; call one of them otherwise".format(*twins))
     reader = Reader(builder, program)
     for statement in program.statements:
-        output = reader.statement(statement)
+        output = reader.statement(statement, wanted if statement is program.statements[-1] else None)
     reader.complete()
     recognise(builder)
     recognise_normalisations(builder, reader.named)
@@ -123,8 +127,8 @@ class Reader(Indexing):
 
     # --- statements
 
-    def statement(self, statement: Statement) -> str:
-        """Add one statement's equations; returns the name of the array that holds its value."""
+    def statement(self, statement: Statement, wanted: Sequence[Expr] | None = None) -> str:
+        """Add one statement's equations; returns the name of the array that holds its value, of the shape `wanted`."""
         b, name = self.b, statement.name
         if name is not None and (name in b.sizes or name in b.arrays) and name not in self.recurrences:
             what = "an array" if name in b.arrays else "a size"
@@ -136,6 +140,9 @@ class Reader(Indexing):
             if letter not in b.sizes or name not in self.recurrences:  # h[T,k] = … gives the last piece of a recurrence
                 self.check_letter(letter, statement.value)
                 b.add_letter(letter, frame)
+        if wanted is not None and len(frame) == len(wanted):
+            for entry, size in zip(frame.values(), wanted, strict=True):
+                entry.lower, entry.upper = S.Zero, size
         b.frames.append(frame)
         if self.recurrences:  # a step, or what is between two: z[t] reads h[t] of T + 1 entries at its first T
             b.given |= {letter.index for letter in frame.values()}
