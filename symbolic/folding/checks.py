@@ -188,7 +188,7 @@ class Moved(Point):
 
     def condition(self, expr: Expr, letters: Letters) -> bool:
         """As at the base: a derivative takes conditions as constants, also x = m with m = max(x) when m alone moves."""
-        return (self.base if isinstance(expr, Compare) else super()).condition(expr, letters)
+        return self.base.condition(expr, letters) if isinstance(expr, Compare) else super().condition(expr, letters)
 
 
 def _random_direction(seed: int) -> Direction:
