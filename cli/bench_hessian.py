@@ -123,6 +123,7 @@ def measured(case: Case, d: int, rounds: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
+            run()  # each meets its own memory again, not what another has given back to the system
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
