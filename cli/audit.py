@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from gradproof.cli.book_latex import escaped, tex
-from gradproof.cli.catalogue import title
 from gradproof.cli.output import emit, emit_json
-from gradproof.cli.words import formula, phrased, said, word
+from gradproof.cli.words import Described, phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries, get
 from gradproof.symbolic.errors import GradproofError
 
@@ -29,30 +28,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Described):
     """Everything that the audit found of one entry."""
 
-    entry: Entry
-    title: str
-    note: str
     lines: tuple[Line, ...]
-    lang: str = "en"
-
-    @property
-    def verdict(self) -> str:
-        return said(self.entry.verdict, self.lang)
-
-    @property
-    def statement(self) -> str:
-        return formula(self.entry.statement, self.lang)
-
-    @property
-    def right(self) -> str:
-        return formula(self.entry.right, self.lang)
-
-    @property
-    def assumptions(self) -> list[str]:
-        return [phrased(assumption, self.lang) for assumption in self.entry.assumptions]
 
     @property
     def passed(self) -> bool:
@@ -117,10 +96,9 @@ def audit_command(
 
 def audited(entry: Entry, lang: str = "en") -> Finding:
     """An entry with the outcome of its derivation, identities, claims, moments and evidence, computed now."""
-    note = entry.note_zh if lang == "zh" else entry.note
     found = (line for kind, part in PARTS.items() for line in _safe(kind, part, entry))
     lines = tuple(replace(line, says=phrased(line.says, lang), outcome=phrased(line.outcome, lang)) for line in found)
-    return Finding(entry, title(entry, lang), note, lines, lang)
+    return Finding(entry, lang, lines)
 
 
 def _safe(kind: str, part: Callable[[Entry], list[Line]], entry: Entry) -> list[Line]:

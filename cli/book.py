@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradproof.cli.words import counted, formula, phrased, rule, said, word
+from gradproof.cli.words import Described, counted, phrased, rule, word
 from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
 from gradproof.symbolic.catalogue.derivation import derive_entry
@@ -68,11 +68,9 @@ class ShownMoment:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Described):
     """One entry with everything that can be shown of it."""
 
-    entry: Entry
-    lang: str
     result: tuple[str, ...] = ()
     steps: tuple[ShownStep, ...] = ()
     identities: tuple[ShownIdentity, ...] = ()
@@ -82,30 +80,9 @@ class Page:
     experiment: Experiment | None = None
 
     @property
-    def title(self) -> str:
-        return self.entry.title_zh if self.lang == "zh" else self.entry.title
-
-    @property
-    def note(self) -> str:
-        return self.entry.note_zh if self.lang == "zh" else self.entry.note
-
-    @property
-    def statement(self) -> str:
-        return formula(self.entry.statement, self.lang)
-
-    @property
-    def right(self) -> str:
-        """What is right where the statement is not; empty where it is."""
-        return formula(self.entry.right, self.lang)
-
-    @property
     def variables(self) -> str:
         """What was differentiated by, as it is printed."""
         return ", ".join(text.plain_name(name)[0] for name in self.entry.wrt)
-
-    @property
-    def verdict(self) -> str:
-        return said(self.entry.verdict, self.lang)
 
     @property
     def numbers(self) -> list[tuple[str, str, str]]:
@@ -138,7 +115,7 @@ class Page:
     @property
     def facts(self) -> list[tuple[str, str]]:
         entry = self.entry
-        found = [("source", entry.source), ("kind", said(entry.kind, self.lang)), ("verdict", self.verdict)]
+        found = [("source", entry.source), ("kind", self.kind), ("verdict", self.verdict)]
         return found + (
             [("assumptions", phrased("; ".join(entry.assumptions), self.lang))] if entry.assumptions else []
         )

@@ -9,11 +9,11 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from gradproof.cli.book_web import md
-from gradproof.cli.words import formula, said, word
+from gradproof.cli.words import Described, word
 from gradproof.symbolic.catalogue import Entry
 
 SETUP = """from gradproof.cli.book import judged
-from gradproof.cli.words import phrased, rule
+from gradproof.cli.words import Described, phrased, rule
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import rows, shown
@@ -69,17 +69,12 @@ def notebook(entries: Sequence[Entry], lang: str = "en", notes: str | None = Non
         setup += f"\nfrom gradproof.cli.notes import load\n\nload({str(Path(notes).resolve())!r})"
     cells.append(new_code_cell(setup))
     for entry in entries:
-        title = entry.title_zh if lang == "zh" else entry.title
-        note = entry.note_zh if lang == "zh" else entry.note
-        head = f"## {md(title)}\n\n`{entry.id}` · {entry.source} · {said(entry.verdict, lang)}\n\n"
+        described = Described(entry, lang)
+        head = f"## {md(described.title)}\n\n`{entry.id}` · {entry.source} · {described.verdict}\n\n"
         head += f"{word('document', lang)}{word('colon', lang)}\n\n" if entry.right else ""
-        head += f"$$\n{formula(entry.statement, lang)}\n$$\n\n"
-        head += (
-            f"{word('right', lang)}{word('colon', lang)}\n\n$$\n{formula(entry.right, lang)}\n$$\n\n"
-            if entry.right
-            else ""
-        )
-        cells += [new_markdown_cell((head + md(note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
+        head += f"$$\n{described.statement}\n$$\n\n"
+        head += f"{word('right', lang)}{word('colon', lang)}\n\n$$\n{described.right}\n$$\n\n" if entry.right else ""
+        cells += [new_markdown_cell((head + md(described.note)).strip()), new_code_cell(f'entry = get("{entry.id}")')]
         if entry.expression and entry.wrt:
             cells.append(new_code_cell(DERIVE))
             cells.append(new_code_cell(STEPS))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from gradproof.cli.output import emit_json, padded, table_console
-from gradproof.cli.words import formula, phrased, said, word
-from gradproof.symbolic.catalogue import Entry, entries, get
+from gradproof.cli.words import Described, phrased, word
+from gradproof.symbolic.catalogue import entries, get
 
 
 @click.command("list")
@@ -23,7 +23,13 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
     if as_json:
         emit_json(
             [
-                {"id": e.id, "title": title(e, lang), "kind": e.kind, "verdict": e.verdict, "source": e.source}
+                {
+                    "id": e.id,
+                    "title": Described(e, lang).title,
+                    "kind": e.kind,
+                    "verdict": e.verdict,
+                    "source": e.source,
+                }
                 for e in found
             ]
         )
@@ -34,13 +40,10 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
     for column in ("identifier", "title", "kind", "verdict", "source"):
         table.add_column(word(column, lang).lower(), overflow="fold", no_wrap=column == "identifier")
     for entry in found:
-        table.add_row(entry.id, title(entry, lang), said(entry.kind, lang), said(entry.verdict, lang), entry.source)
+        shown = Described(entry, lang)
+        table.add_row(entry.id, shown.title, shown.kind, shown.verdict, entry.source)
     table_console().print(table)
     click.echo(phrased(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more", lang))
-
-
-def title(entry: Entry, lang: str) -> str:
-    return entry.title_zh if lang == "zh" else entry.title
 
 
 @click.command("show")
@@ -49,15 +52,16 @@ def title(entry: Entry, lang: str) -> str:
 def show_command(ctx: click.Context, identifier: str) -> None:
     """Show one documented formula: statement, equations, assumptions, source, verdict and note."""
     entry, lang = get(identifier), ctx.obj["lang"]
+    described = Described(entry, lang)
     rows = [
         ("identifier", entry.id),
-        ("title", title(entry, lang)),
-        ("kind", said(entry.kind, lang)),
+        ("title", described.title),
+        ("kind", described.kind),
         ("source", entry.source),
-        ("verdict", said(entry.verdict, lang)),
-        ("document" if entry.right else "statement", formula(entry.statement, lang)),
+        ("verdict", described.verdict),
+        ("document" if entry.right else "statement", described.statement),
     ]
-    rows += [("right", formula(entry.right, lang))] if entry.right else []
+    rows += [("right", described.right)] if entry.right else []
     rows += [("equations", part.strip()) for part in entry.expression.split(";") if part.strip()]
     rows += [("shapes", "  ".join(f"{name}:{shape}" for name, shape in entry.shapes.items()))] if entry.shapes else []
     rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
@@ -69,9 +73,8 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     rows += [("moment", f"{what}  =  {m.value}{_told(m.says, '', lang)}") for what, m in moments]
     rows += [("evidence", f"gradproof audit {entry.id}")] if entry.evidence else []
     rows += [("experiment", f"gradproof experiment {entry.experiment}")] if entry.experiment else []
-    rows += [("assumption", phrased(assumption, lang)) for assumption in entry.assumptions]
-    note = entry.note_zh if lang == "zh" else entry.note
-    rows += [("note", note)] if note else []
+    rows += [("assumption", assumption) for assumption in described.assumptions]
+    rows += [("note", described.note)] if described.note else []
     last = ""
     for label, text in rows:
         click.echo(f"{padded('' if label == last else word(label, lang).lower(), 14)}{text}")

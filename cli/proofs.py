@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradproof.cli.words import phrased, rule, said, word
+from gradproof.cli.words import Described, phrased, rule, word
 from gradproof.symbolic.catalogue import Entry, Identity, Moment
 from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
 
@@ -13,10 +13,11 @@ Row = dict[str, Any]
 
 def proofs(entry: Entry, lang: str) -> Row:
     """The identities and moments of an entry with their steps, for JSON."""
+    described = Described(entry, lang)
     return {
         "id": entry.id,
-        "title": entry.title_zh if lang == "zh" else entry.title,
-        "verdict": said(entry.verdict, lang),
+        "title": described.title,
+        "verdict": described.verdict,
         "identities": [_identity(identity, lang) for identity in entry.identities],
         "moments": [_moment(moment, lang) for moment in entry.moments],
     }

@@ -9,7 +9,7 @@ from sympy import Add, Mul
 
 from gradproof.cli.book_latex import escaped
 from gradproof.cli.output import padded, width_of
-from gradproof.cli.words import phrased, rule, said, word
+from gradproof.cli.words import Described, phrased, rule, word
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.counting import cost, size_text
 from gradproof.symbolic.derive import Derivation, Step
@@ -62,7 +62,7 @@ class Report:
     def title(self) -> str:
         if self.entry is None:
             return self.derivation.text.strip()
-        return f"{self.entry.id}: {self.entry.title_zh if self.lang == 'zh' else self.entry.title}"
+        return f"{self.entry.id}: {Described(self.entry, self.lang).title}"
 
     @property
     def equations(self) -> list[Equation]:
@@ -127,11 +127,10 @@ def as_text(report: Report) -> str:
         lines += ["", report.told("index form"), *(f"  {found.line(equation, 'index')}" for equation in found.results)]
     lines += ["", *report.captions, *([report.told(report.other_layout)] if report.other_layout else [])]
     if report.entry is not None:
-        note = report.entry.note_zh if report.lang == "zh" else report.entry.note
-        verdict = said(report.entry.verdict, report.lang)
+        described = Described(report.entry, report.lang)
         lines += [
-            f"{word('verdict', report.lang).lower()}{word('colon', report.lang)}{verdict}",
-            *([note] if note else []),
+            f"{word('verdict', report.lang).lower()}{word('colon', report.lang)}{described.verdict}",
+            *([described.note] if described.note else []),
         ]
     lines += ["", *report.cost_lines]
     if report.steps:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from gradproof.cli.chinese import chinese, chinese_latex
+
+if TYPE_CHECKING:
+    from gradproof.symbolic.catalogue import Entry
 
 WORDS: dict[str, dict[str, str]] = {
     "book": {"en": "Formulas, derived and checked", "zh": "公式：推导与验证"},
@@ -135,3 +141,40 @@ def phrased(text: str, lang: str) -> str:
 def formula(latex: str, lang: str) -> str:
     """A formula in LaTeX with its words in the language of the report."""
     return chinese_latex(latex) if lang == "zh" else latex
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a documented formula says of itself, in one of the languages."""
+
+    entry: Entry
+    lang: str
+
+    @property
+    def title(self) -> str:
+        return self.entry.title_zh if self.lang == "zh" else self.entry.title
+
+    @property
+    def note(self) -> str:
+        return self.entry.note_zh if self.lang == "zh" else self.entry.note
+
+    @property
+    def kind(self) -> str:
+        return said(self.entry.kind, self.lang)
+
+    @property
+    def verdict(self) -> str:
+        return said(self.entry.verdict, self.lang)
+
+    @property
+    def statement(self) -> str:
+        return formula(self.entry.statement, self.lang)
+
+    @property
+    def right(self) -> str:
+        """What is right where the statement is not; empty where it is."""
+        return formula(self.entry.right, self.lang)
+
+    @property
+    def assumptions(self) -> list[str]:
+        return [phrased(assumption, self.lang) for assumption in self.entry.assumptions]

@@ -128,9 +128,7 @@ class NumpyPrinter(StatementPrinter):
         method = getattr(self, f"print_{node.op}", None)
         if method is not None:
             return method(node)
-        if node.op in self.table:
-            return self.form(node.op, *map(self.expression, node.args)), POSTFIX
-        raise NotImplementedError(node.op)
+        return self.form(node.op, *map(self.expression, node.args)), POSTFIX
 
     def print_array(self, node: Node) -> tuple[str, int]:
         return node.data[0], ATOM

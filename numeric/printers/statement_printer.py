@@ -5,6 +5,7 @@ How an array operation is spelled stands in `table` and in the methods of `numpy
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ STATEMENTS = frozenset({"place", "scatter", "overlap", "blocks"})
 VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})
 
 
-class StatementPrinter(NumberPrinter):
+class StatementPrinter(NumberPrinter, ABC):
     """Prints what `sympy.lambdify` gets from a schedule, given the names of some nodes."""
 
     repeated_level = COMPARE  # how tightly an array must bind that `full` repeats
@@ -203,13 +204,13 @@ class StatementPrinter(NumberPrinter):
 
     # ----------------------------------------------------------------------------- what the printer of a library gives
 
+    @abstractmethod
     def expression(self, node: Node, level: int = COMPARE) -> str:
         """The printed form of a node, in brackets if it binds less tightly than `level`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unnamed(self, node: Node) -> str:
         """The printed form of a node without its own name."""
-        raise NotImplementedError
 
-    def sum_of(self, args: Sequence[Node]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def sum_of(self, args: Sequence[Node]) -> str: ...

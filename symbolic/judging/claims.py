@@ -157,13 +157,12 @@ def _claimed(program: Program, declarations: Sequence[Declaration], shape: Seque
     """The system of a claim; letters that read no whole axis, as in F[i] = where(i > 0, c[i-1], 0), run over it."""
     try:
         found = build(program, declarations)
-        if found.arrays[found.outputs[0]].shape == tuple(shape):
-            return found
     except ExpressionError:
-        found = None
-    with suppress(ExpressionError):
         return build(program, declarations, wanted=shape)
-    return found or build(program, declarations)
+    if found.arrays[found.outputs[0]].shape != tuple(shape):
+        with suppress(ExpressionError):
+            return build(program, declarations, wanted=shape)
+    return found
 
 
 def _claim_program(program: Program, later: Sequence[Statement], claim: Program) -> Program:

@@ -6,6 +6,7 @@ to the end of its product, so it stands last or in brackets.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from sympy import Expr, Pow, S
@@ -56,20 +57,20 @@ class Printer(NumeralPrinter):
 
     # --- what subclasses spell
 
-    def lowered(self, base: str, index: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def lowered(self, base: str, index: str) -> str: ...
 
-    def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str: ...
 
-    def big(self, op: str, below: str, above: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def big(self, op: str, below: str, above: str) -> str: ...
 
-    def iverson(self, condition: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def iverson(self, condition: str) -> str: ...
 
-    def norm(self, inside: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def norm(self, inside: str) -> str: ...
 
     def side_by_side(self, parts: Sequence[str]) -> str:
         return self.beside(parts, [Number(S.One)] * len(parts))

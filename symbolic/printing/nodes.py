@@ -27,7 +27,9 @@ class Node:
 
     @property
     def children(self) -> tuple[Node, ...]:
-        return ()
+        """The nodes among the fields."""
+        fields = (value if isinstance(value, tuple) else (value,) for value in vars(self).values())
+        return tuple(part for parts in fields for part in parts if isinstance(part, Node))
 
     @property
     def rank(self) -> int:
@@ -72,10 +74,6 @@ class Several(Node):
 
     factors: tuple[Node, ...]
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.factors
-
 
 @dataclass(frozen=True)
 class Times(Several):
@@ -102,10 +100,6 @@ class Over(Node):
     top: Node
     bottom: Node
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.top, self.bottom
-
 
 @dataclass(frozen=True)
 class Power(Node):
@@ -113,10 +107,6 @@ class Power(Node):
 
     base: Node
     exponent: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.base, self.exponent
 
 
 @dataclass(frozen=True)
@@ -126,20 +116,12 @@ class MatrixPower(Node):
     base: Node
     exponent: int
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.base,)
-
 
 @dataclass(frozen=True)
 class Transpose(Node):
     """The transpose; of a vector, a row."""
 
     base: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.base,)
 
     @property
     def rank(self) -> int:
@@ -154,10 +136,6 @@ class Call(Node):
     args: tuple[Node, ...]
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return self.args
-
-    @property
     def rank(self) -> int:
         if self.function == "diag":
             return 1 if self.args[0].rank == 2 else 2
@@ -169,10 +147,6 @@ class Norm(Node):
     """The Euclidean norm of a vector, the Frobenius norm of a matrix."""
 
     base: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.base,)
 
     @property
     def rank(self) -> int:
@@ -221,10 +195,6 @@ class Spread(Node):
     axis: int
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.base,)
-
-    @property
     def rank(self) -> int:
         return 2
 
@@ -236,10 +206,6 @@ class Relation(Node):
     op: str
     left: Node
     right: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.left, self.right
 
 
 @dataclass(frozen=True)
@@ -273,10 +239,6 @@ class Big(Node):
     full: tuple[bool, ...]
     conditions: tuple[tuple[str, Expr, Expr], ...]
     body: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.body,)
 
 
 ONE = Number(Integer(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
@@ -15,7 +16,7 @@ SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)  # how tightly things bind, from 
 Piece = tuple[str, int]  # text, and how tightly its loosest part binds
 
 
-class NumeralPrinter:
+class NumeralPrinter(ABC):
     """Writes SymPy expressions without reductions; subclasses spell the single signs."""
 
     minus, infinity, pi, free_axis = "−", "", "", "·"
@@ -25,36 +26,36 @@ class NumeralPrinter:
 
     # --- what subclasses spell
 
-    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str: ...
 
-    def symbol(self, symbol: Symbol) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def symbol(self, symbol: Symbol) -> str: ...
 
-    def raised(self, base: str, exponent: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def raised(self, base: str, exponent: str) -> str: ...
 
-    def root(self, inside: str, simple: bool) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def root(self, inside: str, simple: bool) -> str: ...
 
-    def fraction(self, top: Piece, bottom: Piece) -> Piece:
-        raise NotImplementedError
+    @abstractmethod
+    def fraction(self, top: Piece, bottom: Piece) -> Piece: ...
 
-    def bracket(self, inside: str, square: bool = False) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def bracket(self, inside: str, square: bool = False) -> str: ...
 
-    def function(self, name: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def function(self, name: str) -> str: ...
 
-    def relation(self, op: str, left: str, right: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def relation(self, op: str, left: str, right: str) -> str: ...
 
-    def side_by_side(self, parts: Sequence[str]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def side_by_side(self, parts: Sequence[str]) -> str: ...
 
+    @abstractmethod
     def squeezed(self, text: str) -> str:
         """The text without spaces around + and −, for an index."""
-        raise NotImplementedError
 
     # --- numbers and indices
 
