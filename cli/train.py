@@ -67,7 +67,11 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
             "--every", type=click.IntRange(min=1), default=200, show_default=True, help="Steps between validations."
         ),
         click.option(
-            "--shards", type=click.IntRange(min=1), default=2, show_default=True, help="Threads a batch is split over."
+            "--shards",
+            type=click.IntRange(min=1),
+            default=2,
+            show_default=True,
+            help="Threads a batch is split over (numpy).",
         ),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
         click.option("--width", type=click.IntRange(min=1), default=128, show_default=True),
