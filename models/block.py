@@ -23,7 +23,7 @@ from sympy import Mul
 
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
-from gradproof.symbolic.derive import derive_system
+from gradproof.symbolic.deriving.derivation import derive_system
 from gradproof.symbolic.equations.calculus import adjoint, bar
 from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
 from gradproof.symbolic.equations.functions import relu
