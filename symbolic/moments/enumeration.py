@@ -22,9 +22,9 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 from gradproof.symbolic.equations.evaluate import HighPrecision, Letters, NotAlgebraic, Point, Undefined, Value
 from gradproof.symbolic.equations.expr import Access, Axis, Reduce, Size
 from gradproof.symbolic.equations.expr import letters as letters_of
+from gradproof.symbolic.equations.laws import ORDER, Law
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.folding.checks import StepError, close, said
-from gradproof.symbolic.statistics.distributions import ORDER, Law
 
 STEP, WHOLE = 100, 300  # outcomes that are averaged to check one step, and a whole result
 CHANCE = (Fraction(1, 5), Fraction(1, 10))  # of the larger value of an entry of which mean and variance are known
