@@ -19,8 +19,8 @@ from sympy import Expr
 
 from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameError
 from gradproof.symbolic.language.builder import Builder
-from gradproof.symbolic.language.matlab_functions import FUNCTIONS
-from gradproof.symbolic.language.matlab_terms import Dim, Meaning, Term, Token, placed, tokens
+from gradproof.symbolic.language.matlab.functions import FUNCTIONS
+from gradproof.symbolic.language.matlab.terms import Dim, Meaning, Term, Token, placed, tokens
 from gradproof.symbolic.language.scanner import MAX_DIGITS, MAX_LENGTH, MAX_NESTING, REDUCTIONS
 from gradproof.symbolic.language.syntax import Declaration, Program, Statement, parse_shapes
 
