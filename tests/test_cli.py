@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from gradproof.cli.main import run
+from gradproof.symbolic.folding.checks import StepError
 
 LEAST_SQUARES = ["sum((X @ W - Y)**2)", "X:n,d", "W:d,k", "Y:n,k"]
 SOFTMAX = ["sum(softmax(S, axis=1) * G)", "S:n,m", "G:n,m", "--wrt", "S", "--claim"]
@@ -153,3 +154,16 @@ assert np.allclose(gradients["W"], 2 * X.T @ (X @ W - Y), atol=1e-12)
 import sys; assert not any(name.startswith("gradproof") for name in sys.modules)
 """
     subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("fault", [ZeroDivisionError("boom"), AttributeError("boom"), StepError("boom")])
+def test_a_fault_of_ours_has_an_exit_code_of_its_own(fault, capsys, monkeypatch):
+    def failing(*_, **__):
+        raise fault
+
+    monkeypatch.setattr("gradproof.cli.check.formula", failing)
+    assert run(["check", *SOFTMAX, "G"]) == 70
+    shown = capsys.readouterr().err
+    assert "boom" in shown and "Please report it" in shown and "Traceback" not in shown
+    assert run(["check", *SOFTMAX, "G", "--traceback"]) == 70
+    assert "Traceback" in capsys.readouterr().err
