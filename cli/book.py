@@ -17,8 +17,8 @@ from gradproof.symbolic.check import check
 from gradproof.symbolic.derive import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.moments import MomentResult
 from gradproof.symbolic.printing import latex, text
-from gradproof.symbolic.statistics.moment_steps import MomentResult
 
 if TYPE_CHECKING:
     from gradproof.models.experiments import Experiment

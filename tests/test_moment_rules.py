@@ -12,7 +12,7 @@ from gradproof.symbolic.equations.expr import Access
 from gradproof.symbolic.errors import ExpressionError, GradproofError, RuleError, ShapeError
 from gradproof.symbolic.folding.checks import StepError
 from gradproof.symbolic.language.reader import build
-from gradproof.symbolic.statistics import closed, distributions, expectation
+from gradproof.symbolic.moments import closed, cumulants, derivation, integral, one_entry
 
 UNIT = {"q": "d:iid=0,1", "k": "d:iid=0,1"}
 # kind, expression, declarations
@@ -246,36 +246,36 @@ def test_constants_are_no_entries() -> None:
 
 
 def doubled_spread(powers: tuple[int, ...]) -> Any:
-    return distributions.power_cumulant(powers).xreplace({distributions.C[2]: 2 * distributions.C[2]})
+    return cumulants.power_cumulant(powers).xreplace({cumulants.C[2]: 2 * cumulants.C[2]})
 
 
 def without_coincidences(items: tuple[int, ...]) -> list:
-    return distributions.partitions(items)[-1:]
+    return cumulants.partitions(items)[-1:]
 
 
 DEFECTS = [
-    (expectation, "power_cumulant", doubled_spread, DOT),
-    (expectation, "partitions", without_coincidences, DOT),
-    (expectation, "equal", lambda a, b: 1, DOT),
-    (expectation, "HALF", {side: (1, 1) for side in ("positive", "negative", "both")}, HE),
-    (expectation, "halved", None, TWO),
-    (moments, "geometric", lambda expr, ratios: 2 * expr, AVERAGE),
-    (moments, "shortest", lambda expr: expr + 1, DOT),
-    (moments, "unrolled", None, STEPWISE),
-    (moments, "expanded", lambda expr, arrays, scope: 2 * expr, SCALED),
-    (expectation, "normalise", lambda expr, outer, facts: 2 * expr, SCALED),
-    (expectation, "by_values", lambda *args: 1, SMOOTHED),
+    (integral, "power_cumulant", doubled_spread, DOT),
+    (integral, "partitions", without_coincidences, DOT),
+    (integral, "equal", lambda a, b: 1, DOT),
+    (one_entry, "HALF", {side: (1, 1) for side in ("positive", "negative", "both")}, HE),
+    (one_entry, "halved", None, TWO),
+    (derivation, "geometric", lambda expr, ratios: 2 * expr, AVERAGE),
+    (derivation, "shortest", lambda expr: expr + 1, DOT),
+    (derivation, "unrolled", None, STEPWISE),
+    (derivation, "expanded", lambda expr, arrays, scope: 2 * expr, SCALED),
+    (integral, "normalise", lambda expr, outer, facts: 2 * expr, SCALED),
+    (integral, "by_values", lambda *args: 1, SMOOTHED),
 ]
 
 
 @pytest.mark.parametrize(("module", "name", "wrong", "case"), DEFECTS, ids=[name for _, name, _, _ in DEFECTS])
 def test_defect_is_caught(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, wrong: Any, case: tuple) -> None:
     if name == "halved":
-        right = expectation.halved
-        monkeypatch.setattr(moments, name, lambda *args: 2 * right(*args))
+        right = one_entry.halved
+        monkeypatch.setattr(derivation, name, lambda *args: 2 * right(*args))
     elif name == "unrolled":
         unrolled = closed.unrolled
-        monkeypatch.setattr(moments, name, lambda s, n: unrolled(s, n).with_body(2 * unrolled(s, n).body))
+        monkeypatch.setattr(derivation, name, lambda s, n: unrolled(s, n).with_body(2 * unrolled(s, n).body))
     else:
         monkeypatch.setattr(module, name, wrong)
     kind, text, declared = case

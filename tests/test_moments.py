@@ -21,7 +21,7 @@ from gradproof.symbolic import moments
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.moments import MomentResult
-from gradproof.symbolic.statistics.enumeration import Exact
+from gradproof.symbolic.moments.enumeration import Exact
 
 SAMPLES, BATCHES, ERRORS = 400_000, 200, 4.0  # standard errors: a true formula fails once in 16 000 runs
 

@@ -11,37 +11,34 @@ E[q_I q_J] = μ² + δ(I, J) σ². What is no power of an entry has its rule in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from sympy import Add, Expr, Integer, Mul, Pow, S, Symbol
+from sympy import Add, Expr, Integer, Mul, S, Symbol
 
 from gradproof.symbolic.equations.expr import (
     Access,
     Axis,
     Compare,
     Index,
-    Reduce,
     accesses,
     compare,
     delta,
     fresh,
     letters,
-    map_accesses,
     names,
-    negate,
-    open_,
     sum_,
 )
-from gradproof.symbolic.equations.functions import absolute, relu, where
+from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.folding.facts import Facts
 from gradproof.symbolic.folding.fold import normalise
-from gradproof.symbolic.statistics.closed import decided
-from gradproof.symbolic.statistics.distributions import C, Law, M, cumulant, partitions, power_cumulant
+from gradproof.symbolic.moments.closed import decided
+from gradproof.symbolic.moments.cumulants import C, M, cumulant, partitions, power_cumulant
+from gradproof.symbolic.moments.expansion import Term, readers, terms
+from gradproof.symbolic.moments.one_entry import by_values, function_moment, order_of, power_of, replaced
 
 MAX_FACTORS = 6  # entries of one array in one product: there are 203 partitions of six
-MAX_POWER = 8
 
 
 class Unsupported(Exception):
@@ -50,71 +47,6 @@ class Unsupported(Exception):
     def __init__(self, factor: Expr, why: str) -> None:
         super().__init__(factor, why)
         self.factor, self.why = factor, why
-
-
-@dataclass(frozen=True)
-class Term:
-    """A product under a sum over `axes`."""
-
-    axes: tuple[Axis, ...]
-    factors: tuple[Expr, ...]
-
-    @property
-    def expr(self) -> Expr:
-        return sum_(Mul(*self.factors), self.axes)
-
-
-def terms(expr: Expr, wanted: Callable[[Expr], bool], scope: frozenset[Index]) -> list[Term]:
-    """An expression as a sum of products; only what holds something `wanted` is multiplied out.
-
-    Sums that are multiplied get letters of their own: (Σ_i x_i)² is Σ_ij x_i x_j.
-
-    >>> i, n = Index("i"), Symbol("n")
-    >>> x = Access("x", i)
-    >>> [term.expr for term in terms(sum_(x, [(i, 0, n)]) ** 2 + 1, lambda e: "x" in names(e), frozenset())]
-    [1, sum[b2=0:n, b1=0:n](x[b1]*x[b2])]
-    """
-    if not wanted(expr):
-        return [Term((), (expr,))]
-    if isinstance(expr, Add):
-        return [term for arg in expr.args for term in terms(arg, wanted, scope)]
-    if isinstance(expr, Mul):
-        return _multiplied(expr.args, wanted, scope)
-    if isinstance(expr, Pow) and isinstance(expr.exp, Integer) and 0 < expr.exp <= MAX_POWER:
-        inner = terms(expr.base, wanted, scope)
-        if len(inner) > 1 or inner[0].axes or len(inner[0].factors) > 1:
-            return _multiplied([expr.base] * int(expr.exp), wanted, scope)
-    if isinstance(expr, where):  # a branch that is not taken counts nothing
-        condition, one, other = expr.args
-        return terms(condition * one, wanted, scope) + terms(negate(condition) * other, wanted, scope)
-    if isinstance(expr, Reduce) and expr.op == "sum":
-        body, axes = open_(expr, scope)
-        inner_scope = scope.union(axis[0] for axis in axes)
-        return [Term((*axes, *term.axes), term.factors) for term in terms(body, wanted, inner_scope)]
-    return [Term((), (expr,))]
-
-
-def _multiplied(factors: Sequence[Expr], wanted: Callable[[Expr], bool], scope: frozenset[Index]) -> list[Term]:
-    found = [Term((), ())]
-    for factor in factors:
-        grown = []
-        for left in found:
-            taken = scope.union(axis[0] for axis in left.axes)
-            for right in terms(factor, wanted, taken):
-                grown.append(Term((*left.axes, *right.axes), (*left.factors, *right.factors)))
-        found = grown
-    return found
-
-
-def readers(arrays: Iterable[str]) -> Callable[[Expr], bool]:
-    """Whether an expression reads one of the arrays."""
-    wanted = frozenset(arrays)
-    return lambda expr: not wanted.isdisjoint(names(expr))
-
-
-def expanded(expr: Expr, arrays: Iterable[str], scope: frozenset[Index]) -> Expr:
-    """The expression as a sum of products of entries of the given arrays."""
-    return Add(*(term.expr for term in terms(expr, readers(arrays), scope)))
 
 
 @dataclass
@@ -257,99 +189,3 @@ def single_entry(factor: Expr, name: str) -> Access:
     if len(found) == 1 and letters(found[0]) <= letters(factor):
         return found[0]
     raise Unsupported(factor, f"it reads several entries of {name} at once")
-
-
-def power_of(function: Expr, entry: Access) -> int:
-    """k if the function is the k-th power of the entry, 0 if it is something else."""
-    base, power = function.as_base_exp()
-    return int(power) if base == entry and isinstance(power, Integer) and 0 < power <= MAX_POWER else 0
-
-
-def order_of(function: Expr) -> int:
-    """How fast a function of an entry may grow: the powers of all its factors."""
-    powers = (factor.as_base_exp()[1] for factor in Mul.make_args(function) if not isinstance(factor, Compare))
-    return sum(int(power) for power in powers if isinstance(power, Integer))
-
-
-def replaced(function: Expr, entry: Access, value: Expr, scope: frozenset[Index]) -> Expr:
-    """The function with something else in place of an entry."""
-    return map_accesses(function, lambda access: value if access == entry else access, [entry.name], scope)
-
-
-def by_values(law: Law, function: Expr, entry: Access, scope: frozenset[Index]) -> Expr:
-    """E f(x) = Σ_v P(x = v) f(v)."""
-    if law.family == "categorical":
-        (v,) = fresh(scope | letters(function), 1)
-        chance = law.at(law.parameters[0], (v,))
-        return sum_(chance * replaced(function, entry, v, scope | {v}), [(v, S.Zero, law.below)])
-    if law.family == "rademacher":
-        chances = {S.NegativeOne: S.Half, S.One: S.Half}
-    else:
-        (p,) = law.parameters
-        chances = {S.Zero: 1 - p, S.One: p}
-    return Add(*(chance * replaced(function, entry, value, scope) for value, chance in chances.items()))
-
-
-# ------------------------------------------------------------------------------------- functions of a single entry
-
-# x^k f(x) for a law that is symmetric about 0, where order is the sum of all powers:
-#   relu(x)^m x^k, 1[x > 0] x^k      |x|^order on the positive half, 0 on the other:  E = E|x|^order / 2
-#   |x|^m x^k                        |x|^order for even k, and cancels for odd k:     E = E|x|^order or 0
-HALF = {"positive": (S.Half, S.Half), "negative": (S.Half, -S.Half), "both": (S.One, S.Zero)}  # for even and odd k
-
-
-def function_moment(law: Law, function: Expr, entry: Access) -> Expr | None:
-    """E of a function of one entry in the moments of its law; None where no rule gives it."""
-    half, odd, order = "both", False, 0
-    for factor in Mul.make_args(function):
-        base, power = factor.as_base_exp()
-        if not (isinstance(power, Integer) and power > 0):
-            return None
-        side = side_of(base, entry)
-        if side is None:
-            return None
-        if {side, half} == {"positive", "negative"}:
-            return S.Zero
-        half = half if side == "both" else side
-        order += 0 if isinstance(base, Compare) else int(power)
-        odd ^= base == entry and power % 2 == 1
-    if not law.centred or (order == 0 and not law.of.atomless):
-        return None
-    value = law.absolute(order)
-    return None if value is None else HALF[half][odd] * value
-
-
-def side_of(base: Expr, entry: Access) -> str | None:
-    """On which side of 0 a factor is |x| or 1, and not 0; `both` for x itself and |x|."""
-    if base == entry or base == absolute(entry):
-        return "both"
-    if base in (relu(entry), compare(">", entry, 0), compare(">=", entry, 0)):
-        return "positive"
-    return "negative" if base in (relu(-entry), compare("<", entry, 0), compare("<=", entry, 0)) else None
-
-
-def halved(expr: Expr, name: str, scope: frozenset[Index], tidy: Callable[[Expr], Expr]) -> Expr:
-    """relu(A)^m h → A^m h / 2 where −A and (−1)^m h are what A and h become when the sign of one array changes.
-
-    That array must be distributed as its negative: averaging over both signs, relu(A)^m + (−1)^m relu(−A)^m = A^m.
-    """
-
-    def flip(expr: Expr) -> Expr:
-        return tidy(map_accesses(expr, lambda access: -access, [name], scope | letters(expr)))
-
-    def inside(node: Expr) -> bool:
-        return isinstance(node, relu) and name in names(node)
-
-    found = []
-    for term in terms(expr, lambda e: any(inside(node) for node in e.atoms(relu)), scope):
-        factors = list(term.factors)
-        for position, factor in enumerate(factors):
-            base, power = factor.as_base_exp()
-            if not inside(base) or not isinstance(power, Integer) or power < 1:
-                continue
-            (argument,) = base.args
-            rest = Mul(*factors[:position], *factors[position + 1 :])
-            if flip(argument) == tidy(-argument) and flip(rest) == tidy((-1) ** power * rest):
-                factors[position] = argument**power / 2
-        found.append(Term(term.axes, tuple(factors)).expr)
-    return Add(*found)

@@ -22,9 +22,10 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 from gradproof.symbolic.equations.evaluate import HighPrecision, Letters, NotAlgebraic, Point, Undefined, Value
 from gradproof.symbolic.equations.expr import Access, Axis, Reduce, Size
 from gradproof.symbolic.equations.expr import letters as letters_of
+from gradproof.symbolic.equations.implicit import eliminate
+from gradproof.symbolic.equations.laws import ORDER, Law
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.folding.checks import StepError, close, said
-from gradproof.symbolic.statistics.distributions import ORDER, Law
 
 STEP, WHOLE = 100, 300  # outcomes that are averaged to check one step, and a whole result
 CHANCE = (Fraction(1, 5), Fraction(1, 10))  # of the larger value of an entry of which mean and variance are known
@@ -74,6 +75,10 @@ class Exact:
         x, zero = arguments[0], Fraction(0)
         sign = Fraction((x > 0) - (x < 0))
         return {"relu": max(x, zero), "absolute": abs(x), "sign": sign, "maximum": max(arguments)}[name]
+
+    def eliminated(self, rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[Fraction]] | None, Fraction]:
+        """Inverse (None where there is none) and determinant."""
+        return eliminate(rows, self)
 
     def compare(self, op: str, left: Fraction, right: Fraction) -> bool:
         return {"<": left < right, "<=": left <= right, "==": left == right, "!=": left != right}[op]

@@ -1,88 +1,27 @@
-"""Expectation, variance and covariance of an expression under declared distributions, with checked steps.
-
->>> found = variance("sum[l](q[l]*k[l])", {"q": "d:iid=mu_q,sigma_q**2", "k": "d:iid=mu_k,sigma_k**2"})
->>> print(found)
-Var(kᵀq) = d (μ_k² σ_q² + μ_q² σ_k² + σ_k² σ_q²)
->>> variance("q @ k / sqrt(d)", {"q": "d:iid=0,1", "k": "d:iid=0,1"}).value
-1
-
-Arrays without a distribution are constants. Everything is derived by three rules: the expectation is linear, that of a
-product of independent factors is the product of the expectations, and equal indices give the higher moments of one
-entry (see `expectation.py`). Each step is checked by averaging over all outcomes of small discrete distributions.
-"""
+"""One derivation of moments: its expressions in terms of the inputs, and its steps, each checked when it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from sympy import Add, Expr, Function, Mul, Pow, Symbol
+from sympy import Add, Expr, Function, Mul, Pow
 
 from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, letters, names
+from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, RuleError
 from gradproof.symbolic.folding.facts import Facts
 from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in
 from gradproof.symbolic.folding.rules import reason
-from gradproof.symbolic.language.reader import build
-from gradproof.symbolic.language.syntax import Declaration, Program
+from gradproof.symbolic.moments.assumptions import assumptions, formula
+from gradproof.symbolic.moments.closed import geometric, shortest, unrolled
+from gradproof.symbolic.moments.enumeration import WHOLE, World, same_average
+from gradproof.symbolic.moments.expansion import expanded
+from gradproof.symbolic.moments.integral import Integral, Unsupported
+from gradproof.symbolic.moments.one_entry import halved
+from gradproof.symbolic.moments.result import MomentResult, MomentStep, Writer
 from gradproof.symbolic.printing import text
 from gradproof.symbolic.printing.letters import Letters
-from gradproof.symbolic.statistics.closed import geometric, shortest, unrolled
-from gradproof.symbolic.statistics.distributions import Law, described
-from gradproof.symbolic.statistics.enumeration import WHOLE, World, same_average
-from gradproof.symbolic.statistics.expectation import Integral, Unsupported, expanded, halved
-from gradproof.symbolic.statistics.moment_steps import MomentResult, MomentStep, Writer
-
-Shapes = Mapping[str, object] | Sequence[Declaration]
-
-
-def expectation(expression: str | Program | System, shapes: Shapes | None = None, lang: str = "en") -> MomentResult:
-    """E of an expression, entry by entry.
-
-    >>> print(expectation("sum[s=0:t]((1-b)*b**(t-1-s)*g[s])", {"g": "t:iid=mu,sigma**2", "b": ""}).value)
-    mu*(1 - b**t)
-    """
-    work = Work([_system(expression, shapes)], lang)
-    return work.result("expectation")
-
-
-def variance(expression: str | Program | System, shapes: Shapes | None = None, lang: str = "en") -> MomentResult:
-    """The variance of an expression, entry by entry.
-
-    >>> shapes = {"W": "m,n:iid=0,s_w**2", "x": "n:iid=mu_x,s_x**2"}
-    >>> print(variance("W @ x", shapes).value)
-    n*s_w**2*(mu_x**2 + s_x**2)
-    """
-    work = Work([_system(expression, shapes)], lang)
-    return work.result("variance")
-
-
-def covariance(
-    first: str | Program | System, second: str | Program | System, shapes: Shapes | None = None, lang: str = "en"
-) -> MomentResult:
-    """The covariance of every entry of one expression with every entry of another.
-
-    >>> print(covariance("W @ x", "W @ y", {"W": "m,n:iid=0,v", "x": "n", "y": "n"}).value)
-    v*[o0 == o1]*sum[b1=0:n](x[b1]*y[b1])
-    """
-    work = Work([_system(first, shapes), _system(second, shapes)], lang)
-    return work.result("covariance")
-
-
-def in_terms_of(
-    expression: str | Program | System, kept: str | Sequence[str], shapes: Shapes | None = None, lang: str = "en"
-) -> MomentResult:
-    """A deterministic expression written in certain of its own intermediate values, as the moments of LayerNorm in v.
-
-    >>> print(in_terms_of("mean(layernorm(x, eps=eps)**2)", "v", {"x": "n", "eps": ""}).value)
-    v/(eps + v)
-    """
-    work = Work([_system(expression, shapes)], lang)
-    return work.rewritten([kept] if isinstance(kept, str) else list(kept))
-
-
-def _system(expression: str | Program | System, shapes: Shapes | None) -> System:
-    return expression if isinstance(expression, System) else build(expression, shapes or {})
 
 
 class Work:
@@ -198,7 +137,7 @@ class Work:
                 inner = sorted({f"{node.kind}({node.matrix})" for node in shown.atoms(Implicit)})
                 refused.append(f"{' and '.join(inner) or self.writer.bare(shown)}: {error.why}")
                 continue
-            words = {"name": text.plain_name(name)[0], "formula": self.formula(self.laws[name])}
+            words = {"name": text.plain_name(name)[0], "formula": formula(self.laws[name], self.integral, self.writer)}
             after = self.move("expectation over", left, expr, after, [name], **words)
             return self.move("deltas", left, after, self.integral.tidy(after))
         for name in self.random(expr):
@@ -211,24 +150,6 @@ class Work:
             "There are rules for sums and products of powers, and for relu, abs, step of symmetric zero-mean entries"
         )
         raise RuleError(f"there is no rule for the expectation of {'; or of '.join(dict.fromkeys(refused))}. {known}")
-
-    def formula(self, law: Law) -> str:
-        """What is used of a law: E[q_i q_j] = μ² + δ_ij σ²."""
-        name = text.plain_name(law.name)[0]
-        if law.family == "categorical":
-            return f"E f({name}) = Σ_v {self.entry(law, law.parameters[0])} f(v)"
-        needed = self.integral.needed.get(law.name)
-        rank = self.system.arrays[law.name].rank
-        first, second = ([Index(letter) for letter in pool[:rank]] for pool in ("ijpq", "klrs"))
-        own, other = (self.writer.bare(Access(law.name, *place)) for place in (first, second))
-        mean, spread = self.entry(law, law.mean), self.entry(law, law.variance)
-        if needed is None or needed.degree < 2:
-            return f"E[{own}] = {mean}"
-        square = "" if law.mean == 0 else f"{self.entry(law, law.mean**2)} + "
-        if not rank:
-            return f"E[{own}²] = {square}{spread}"
-        equal = " ".join(f"δ_{a}{b}" for a, b in zip(first, second, strict=True))
-        return f"E[{own} {other}] = {square}{'' if spread == '1' else spread + ' '}{equal}"
 
     def result(self, kind: str) -> MomentResult:
         """The moment of that kind, simplified, with a check of the whole."""
@@ -288,44 +209,15 @@ class Work:
                     f"E of {self.writer.bare(function)} is needed, and no rule gives it for what is declared of {name}"
                 )
                 raise RuleError(f"{needed}; relu, abs and step have rules for {name} of mean 0, declared as {CENTRED}")
-        assumptions = self.assumptions()
+        used = [law for name, law in self.laws.items() if any(name in names(body) for body in self.bodies)]
+        resting = assumptions(used, value, self.integral, self.ratios, self.writer, self.lang)
         bodies = tuple(self.bodies)
         whole = checked or "step by step"
         return MomentResult(
-            *(kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), assumptions, whole),
+            *(kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), resting, whole),
             tuple(self.named(name) for name in self.label),
             self.writer,
         )
-
-    def assumptions(self) -> tuple[str, ...]:
-        """What the result rests on."""
-        used = [law for name, law in self.laws.items() if any(name in names(body) for body in self.bodies)]
-        zh = self.lang == "zh"
-        found = []
-        for law in used:
-            words = {f"p{k}": self.entry(law, p) for k, p in enumerate(law.parameters)}
-            words["kurt"] = self.entry(law, law.kurt) if law.kurt is not None else ""
-            scalar = not self.system.arrays[law.name].rank
-            found.append(described(law, scalar)[zh].format(name=text.plain_name(law.name)[0], **words))
-        if len(used) > 1:
-            listed = ", ".join(text.plain_name(law.name)[0] for law in used)
-            found.append(f"{listed} 相互独立" if zh else f"{listed} are independent of each other")
-        for symbol in sorted({s for s in self.moment_symbols()}, key=str):
-            order, name = symbol.name[2:].split("_", 1)
-            shown = self.writer.text(symbol)
-            found.append(f"{shown} = E[({name} − E {name})^{order}]")
-        found += [f"{self.writer.text(length)} ≥ 0" for length in self.integral.lengths]
-        return (*found, *(f"{self.writer.text(ratio)} ≠ 1" for ratio in self.ratios))
-
-    def entry(self, law: Law, expr: Expr) -> str:
-        """A parameter of a law in letters i, j, …, or v for the value of a categorical entry."""
-        shown = "v" if law.family == "categorical" else "ijkl"
-        return self.writer.text(law.at(expr, tuple(map(Index, shown)))) if expr.atoms(Index) else self.writer.text(expr)
-
-    def moment_symbols(self) -> set[Symbol]:
-        possible = {f"mu{k}_{name}" for k in range(3, 9) for name in self.laws}
-        last = self.steps[-1].after
-        return {s for s in last.free_symbols if s.name in possible}
 
 
 CENTRED = "normal=0,…, uniform=−a,a or iid=0,…:even"
