@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.passes.halves import backward_system, forward_system
-from gradproof.symbolic.derive import derive_system
+from gradproof.symbolic.deriving.derivation import derive_system
 from gradproof.symbolic.equations.calculus import adjoint, bar
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.fold import fold
