@@ -153,11 +153,11 @@ def judged(question: Question) -> Verdict:
     if exact is not None:
         points, digits = exact
         chance = f"a formula that is wrong at their sizes would pass with a chance below 10^−{digits}"
-        how += f"; to 40 digits at {found.compared} more, both sides of every threshold{left}"
         how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
+        how += f"; to 40 digits at {found.compared} more, on both sides of every threshold{left}"
         return Verdict("agrees", how, note=note)
-    points = f"{found.compared} points, small and large numbers, several sizes, both sides of every threshold"
-    how = f"equal to 40 digits at {points}; not proved{left}"
+    where = f"{found.compared} points, small and large numbers, several sizes, both sides of every threshold"
+    how = f"equal to 40 digits at {where}; not proved{left}"
     return Verdict("agrees", how, note=note)
 
 

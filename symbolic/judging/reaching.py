@@ -230,11 +230,9 @@ class Reach:
             point, new = Point(system, sizes, HighPrecision(0), self.seed), False
             rng = random.Random(repr((self.seed, str(sizes))))
             for switch in self.whole:
-                signs = set()
-                for _ in range(12 if switch.axes else 1):
-                    at = switch.assignment(point, rng)
-                    signs.add(switch.sign(point, at) if at is not None else None)
-                signs.discard(None)
+                placed = [switch.assignment(point, rng) for _ in range(12 if switch.axes else 1)]
+                found = {switch.sign(point, at) for at in placed if at is not None}
+                signs = {side for side in found if side is not None}
                 new = new or not signs <= seen[switch]
                 seen[switch] |= signs
                 if not letters(switch.difference) and signs:  # on both sides of n = 20

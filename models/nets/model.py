@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradproof.models.errors import TrainingError
-from gradproof.models.parameters import Parameters
-from gradproof.models.wiring import Step, Tape, backward, first_bad, forward, run, sizes
+from gradproof.models.nets.parameters import Parameters
+from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forward, run, sizes
 
 Array = NDArray[Any]
 BatchType = TypeVar("BatchType")
@@ -58,6 +58,22 @@ def added(parameters: Parameters, parts: Sequence[Pass], run: Callable[..., Iter
         pass
     loss, nll, tokens = (sum(getattr(part, name) for part in parts) for name in ("loss", "nll", "tokens"))
     return Result(loss, nll, int(tokens), gradients)
+
+
+class Trainable(Protocol):
+    """What the training loop asks of a model, by NumPy or by torch."""
+
+    @property
+    def parameters(self) -> Parameters: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    def prepare(self) -> None: ...
+
+    def agreed(self, flag: bool) -> bool: ...
+
+    def differentiated(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Pass: ...
 
 
 class Model(ABC, Generic[BatchType]):

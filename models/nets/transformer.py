@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models import equations
-from gradproof.models.batches import PairBatch
-from gradproof.models.block import Equations
+from gradproof.models.data.batches import PairBatch
+from gradproof.models.data.text_batches import TextBatch
 from gradproof.models.errors import TrainingError
-from gradproof.models.model import Model
-from gradproof.models.parameters import Parameters, initialise
-from gradproof.models.positions import rotations, sinusoids
-from gradproof.models.text_batches import TextBatch
-from gradproof.models.wiring import Plan, Step
+from gradproof.models.nets import transformer_equations as equations
+from gradproof.models.nets.block import Equations
+from gradproof.models.nets.model import Model
+from gradproof.models.nets.parameters import Parameters, initialise
+from gradproof.models.nets.positions import rotations, sinusoids
+from gradproof.models.nets.wiring import Plan, Step
 
 Array = NDArray[Any]
 KINDS = ("encoder-decoder", "decoder", "encoder")

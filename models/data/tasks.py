@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradproof.models.data import Pair
+from gradproof.models.data.pairs import Pair
 from gradproof.models.errors import DataError
 
 # fmt: off

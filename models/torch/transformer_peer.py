@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gradproof.models.transformer import Transformer, TransformerConfig
+from gradproof.models.nets.transformer import Transformer, TransformerConfig
 
 Array = np.ndarray[Any, Any]
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models import equations
-from gradproof.models import recurrent_equations as recurrent
-from gradproof.models.batches import PairBatch
+from gradproof.models.data.batches import PairBatch
 from gradproof.models.errors import TrainingError
-from gradproof.models.model import Model
-from gradproof.models.parameters import Parameters, initialise
-from gradproof.models.wiring import Plan, Step
+from gradproof.models.nets import recurrent_equations as recurrent
+from gradproof.models.nets import transformer_equations as equations
+from gradproof.models.nets.model import Model
+from gradproof.models.nets.parameters import Parameters, initialise
+from gradproof.models.nets.wiring import Plan, Step
 
 Array = NDArray[Any]
 SMALL = 256  # a vocabulary of this size has fewer tokens than a batch: its input products are made once and looked up

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradproof.models.batches import Batches, BoolArray, IntArray, positive
+from gradproof.models.data.batches import Batches, BoolArray, IntArray, positive
+from gradproof.models.data.tokens import PAD, Tokeniser
 from gradproof.models.errors import DataError
-from gradproof.models.tokens import PAD, Tokeniser
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models import tiny
-from gradproof.models.decoding import beam_search, greedy, sample
-from gradproof.models.filters import top_p_filter
-from gradproof.models.metrics import bleu
-from gradproof.models.metrics import perplexity as perplexity_of
-from gradproof.models.quantise import quantise
+from gradproof.models.decoding.filters import top_p_filter
+from gradproof.models.decoding.metrics import bleu
+from gradproof.models.decoding.metrics import perplexity as perplexity_of
+from gradproof.models.decoding.search import beam_search, greedy, sample
+from gradproof.models.nets.quantise import quantise
+from gradproof.models.training import tiny
 from gradproof.symbolic.catalogue import evidence_losses, evidence_optimisation
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at_least, at_most, holds, same
 from gradproof.symbolic.catalogue.evidence_losses import Model, random_model
@@ -241,7 +241,7 @@ def perplexity() -> list[Evidence]:
 
 def adam() -> list[Evidence]:
     """The entry's own numbers; the optimiser of the models, and torch's where it is installed."""
-    from gradproof.models.optimisers import Optimiser
+    from gradproof.models.training.optimisers import Optimiser
 
     gradients = np.random.default_rng(0).normal(size=(50, 6))
     theta = np.linspace(-1.0, 1.0, 6)

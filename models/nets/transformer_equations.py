@@ -6,7 +6,7 @@ Parameters stand to the right of what they multiply (X W), as in the documents; 
 
 from __future__ import annotations
 
-from gradproof.models.block import Equations
+from gradproof.models.nets.block import Equations
 
 EPSILON = "1e-5"  # of both norms, torch's default
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradproof.models.data.tokens import EOS
+from gradproof.models.decoding.filters import best, top_k_filter, top_p_filter
 from gradproof.models.errors import DecodingError
-from gradproof.models.filters import best, top_k_filter, top_p_filter
-from gradproof.models.tokens import EOS
 
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]

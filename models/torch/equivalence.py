@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.batches import PairBatch
-from gradproof.models.model import Model
-from gradproof.models.optimisers import Optimiser, clip
-from gradproof.models.text_batches import TextBatch
-from gradproof.models.tokens import BOS, EOS, PAD
+from gradproof.models.data.batches import PairBatch
+from gradproof.models.data.text_batches import TextBatch
+from gradproof.models.data.tokens import BOS, EOS, PAD
+from gradproof.models.nets.kinds import make_model
+from gradproof.models.nets.model import Model
+from gradproof.models.training.optimisers import Optimiser, clip
 from gradproof.numeric.verify import Result
 
 Array = NDArray[Any]
@@ -133,7 +134,7 @@ def transformer_other(model: Any) -> Other:
     """torch's Transformer of the same configuration."""
     import torch
 
-    from gradproof.models.torch_transformer import Names, TorchTransformer
+    from gradproof.models.torch.transformer_peer import Names, TorchTransformer
 
     module = TorchTransformer(model.config)
     names = Names(model, module)
@@ -154,7 +155,7 @@ def seq2seq_other(model: Any) -> Other:
     """torch's recurrent encoder–decoder of the same configuration."""
     import torch
 
-    from gradproof.models.torch_seq2seq import SeqNames, TorchSeq2Seq
+    from gradproof.models.torch.seq2seq_peer import SeqNames, TorchSeq2Seq
 
     module = TorchSeq2Seq(model.config)
     names = SeqNames(model)
@@ -168,7 +169,7 @@ def seq2seq_other(model: Any) -> Other:
 
 def printed_rows(model: Model[Any], batch: Any, device: str) -> list[Row]:
     """The same equations printed for torch, run on the device, against the NumPy code; gradients by the largest."""
-    from gradproof.models.torch_model import TorchModel
+    from gradproof.models.torch.backend import TorchModel
 
     ours, theirs = model.loss_and_gradients(batch), TorchModel(model, device).loss_and_gradients(batch)
     largest = float(np.abs(ours.gradients.vector).max())
@@ -200,8 +201,6 @@ def verify(
 
     `device` is torch's; our side always runs on the CPU. With float64 every row is at most 1e-10.
     """
-    from gradproof.models.runs import make_model
-
     for settings in CASES[kind]:
         sizes = {"source_size": 19, "target_size": 23, "width": 16, **settings}
         if kind != "seq2seq":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.block import Block, Equations
+from gradproof.models.nets.block import Block, Equations
 
 Array = NDArray[Any]
 

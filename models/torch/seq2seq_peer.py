@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from gradproof.models.recurrent_equations import CELLS
-from gradproof.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from gradproof.models.nets.recurrent_equations import CELLS
+from gradproof.models.nets.seq2seq import Seq2Seq, Seq2SeqConfig
 
 Array = np.ndarray[Any, Any]
 WHOLE = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

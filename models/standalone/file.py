@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from gradproof.models import standalone_parts as parts
-from gradproof.models import tiny
-from gradproof.models.block import Block
 from gradproof.models.errors import TrainingError
-from gradproof.models.optimisers import METHODS, method_systems
-from gradproof.models.positions import ANGLES
-from gradproof.models.wiring import Step
+from gradproof.models.nets.block import Block
+from gradproof.models.nets.kinds import make_model
+from gradproof.models.nets.positions import ANGLES
+from gradproof.models.nets.wiring import Step
+from gradproof.models.standalone import parts
+from gradproof.models.training import tiny
+from gradproof.models.training.optimisers import METHODS, method_systems
 from gradproof.numeric.compile import compile_numpy, compile_torch
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
@@ -134,8 +135,6 @@ def heading(words: str) -> str:
 
 
 def _model(file: File, kind: str) -> Iterator[str]:
-    from gradproof.models.runs import make_model
-
     model: Any = make_model(kind, CONFIGS[kind])
     names = block_names(model.evaluation_steps)
     yield f"\n{heading('blocks')}"

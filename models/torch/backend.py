@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.block import Block, Differentiated, _Key, differentiated
+from gradproof.models.data.batches import shards
 from gradproof.models.errors import TrainingError
-from gradproof.models.model import Dropout, Model, Pass, Result, added
-from gradproof.models.parameters import Parameters
-from gradproof.models.wiring import Step, Tape, backward, first_bad, forward
+from gradproof.models.nets.block import Block, Differentiated, _Key, differentiated
+from gradproof.models.nets.model import Dropout, Model, Pass, Result, added
+from gradproof.models.nets.parameters import Parameters
+from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forward
 from gradproof.numeric.compile import compile_torch
 
 
@@ -120,8 +121,6 @@ class TorchModel:
 
         Raises TrainingError for a loss that is not finite, naming the block and the tensor.
         """
-        from gradproof.models.training import shards
-
         whole = tokens or int(self.model.mask(batch).sum())
         if not grouped():
             result = self.alone(batch, whole, seed)

@@ -7,7 +7,7 @@ States are stored time first, so that a step reads contiguous rows. Parameters s
 
 from __future__ import annotations
 
-from gradproof.models.block import Equations
+from gradproof.models.nets.block import Equations
 
 GATES = {  # what each gate applies to its sum
     "rnn": {"n": "tanh"},

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models import equations
+from gradproof.models.data.tokens import BOS, PAD
 from gradproof.models.errors import DecodingError
-from gradproof.models.seq2seq import Seq2Seq
-from gradproof.models.tokens import BOS, PAD
-from gradproof.models.transformer import Transformer, Wiring, allowed
-from gradproof.models.wiring import Plan, Step, run
+from gradproof.models.nets import transformer_equations as equations
+from gradproof.models.nets.seq2seq import Seq2Seq
+from gradproof.models.nets.transformer import Transformer, Wiring, allowed
+from gradproof.models.nets.wiring import Plan, Step, run
 
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]

@@ -10,14 +10,15 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.models.data import Pair
+from gradproof.models.data.pairs import Pair
+from gradproof.models.data.tokens import BOS, EOS, PAD, Tokeniser
 from gradproof.models.errors import CheckpointError, DataError
-from gradproof.models.tokens import BOS, EOS, PAD, Tokeniser
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -153,7 +154,7 @@ def _too_long(pair: Pair, side: str, length: int, limit: int | None) -> str:
 def pair_batch(examples: Examples, rows: Sequence[int] | IntArray, multiple: int = 1) -> PairBatch:
     """The examples of these numbers, padded together.
 
-    >>> from gradproof.models.tokens import Vocabulary
+    >>> from gradproof.models.data.tokens import Vocabulary
     >>> v = Vocabulary.build(["ab"], kind="char")
     >>> batch = pair_batch(encode_pairs([Pair("ab", ("b",)), Pair("a", ("ab",))], v, v), [0, 1])
     >>> batch.source.tolist(), batch.target_in.tolist(), batch.target_out.tolist()
@@ -286,3 +287,14 @@ class PairBatches(Batches[PairBatch]):
     def _content(self) -> list[Any]:
         data = self.examples
         return [self.bucket, self.multiple, *(a for r in (data.source, data.target) for a in (r.values, r.lengths))]
+
+
+def shards(batch: Any, count: int) -> list[Any]:
+    """Parts of a batch along its first axis, at most `count`, none of them without a target.
+
+    A part's padding stays as it is: it is padding for the masks, too.
+    """
+    rows = len(batch.target_in if hasattr(batch, "target_in") else batch.inputs)
+    cuts = np.linspace(0, rows, min(count, rows) + 1).astype(int)
+    parts = [batch.part(slice(a, b)) for a, b in pairwise(cuts)]
+    return [part for part in parts if part.tokens]

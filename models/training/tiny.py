@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.errors import MissingPackageError, TrainingError
 from gradproof.models.files import replacing
-from gradproof.models.optimisers import METHODS, Optimiser
+from gradproof.models.training.optimisers import METHODS, Optimiser
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
@@ -237,7 +237,7 @@ def _record(step: int, parameters: Parameters) -> dict[str, float]:
 
 
 def _written(folder: Path, history: list[dict[str, float]], parameters: Parameters) -> tuple[Path, ...]:
-    from gradproof.models.plots import save_curves, save_history
+    from gradproof.models.training.plots import save_curves, save_history
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
