@@ -18,23 +18,23 @@ FAULT = "This is a fault of gradproof, not of your input. Please report it with 
 
 # name → (module, one line of help)
 COMMANDS = {
-    "list": ("catalogue", "List the documented formulas."),
-    "show": ("catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
-    "derive": ("derive", "Derive a documented formula or your own expression."),
-    "check": ("check", "Check a formula that you wrote."),
-    "audit": ("audit", "Report on all documented claims: verdicts and evidence."),
-    "verify": ("verify", "Compare derived formulas with torch autograd and other independent sources."),
-    "variance": ("statistics", "The variance of an expression of random arrays."),
-    "expectation": ("statistics", "The expectation of an expression of random arrays."),
-    "count": ("statistics", "Count parameters and operations."),
-    "export": ("export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
-    "experiment": ("experiment", "Run an experiment: a table, a figure, a conclusion."),
-    "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
-    "train": ("train", "Train a model with generated code."),
-    "decode": ("decode", "Translate or continue a text with a trained run."),
-    "evaluate": ("decode", "Perplexity, error rates and BLEU of a trained run."),
-    "bench": ("bench", "Measure derivations, side by side with peers."),
-    "demo": ("demo", "A tour: derive, check, export, train."),
+    "list": ("commands.catalogue", "List the documented formulas."),
+    "show": ("commands.catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
+    "derive": ("commands.derive", "Derive a documented formula or your own expression."),
+    "check": ("commands.check", "Check a formula that you wrote."),
+    "audit": ("commands.audit", "Report on all documented claims: verdicts and evidence."),
+    "verify": ("commands.verify", "Compare derived formulas with torch autograd and other independent sources."),
+    "variance": ("commands.moments", "The variance of an expression of random arrays."),
+    "expectation": ("commands.moments", "The expectation of an expression of random arrays."),
+    "count": ("commands.moments", "Count parameters and operations."),
+    "export": ("commands.export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
+    "experiment": ("commands.experiment", "Run an experiment: a table, a figure, a conclusion."),
+    "code": ("commands.code", "Write the code of a formula or a model to a file that stands alone."),
+    "train": ("commands.train", "Train a model with generated code."),
+    "decode": ("commands.decode", "Translate or continue a text with a trained run."),
+    "evaluate": ("commands.decode", "Perplexity, error rates and BLEU of a trained run."),
+    "bench": ("bench.command", "Measure derivations, side by side with peers."),
+    "demo": ("commands.demo", "A tour: derive, check, export, train."),
 }
 
 
@@ -86,7 +86,7 @@ def group(ctx: click.Context, notes: str | None, lang: str) -> None:
     """
     ctx.obj = {"lang": lang, "notes": notes}
     if notes:
-        from gradproof.cli.notes import load
+        from gradproof.cli.commands.notes import load
 
         load(notes)
 
