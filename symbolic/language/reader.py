@@ -26,7 +26,15 @@ from gradproof.symbolic.language.calls import CALLS, Call
 from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.language.indexing import Indexing
 from gradproof.symbolic.language.normalisations import recognise_normalisations
-from gradproof.symbolic.language.operators import BINARY, COMPARISONS, CONSTANTS, MAX_SUMS, power_fault
+from gradproof.symbolic.language.operators import (
+    AMBIGUOUS,
+    BINARY,
+    COMPARISONS,
+    CONSTANTS,
+    MAX_SUMS,
+    power_fault,
+    undeclared,
+)
 from gradproof.symbolic.language.recognise import recognise
 from gradproof.symbolic.language.recurrence import Recurrence
 from gradproof.symbolic.language.syntax import (
@@ -108,8 +116,9 @@ def declare(*declarations: str) -> list[Declaration]:
 def number_value(builder: Builder, node: ast.expr) -> Expr:
     """A number, possibly with sizes and symbols, as in `iid=0,sigma**2/d`; a name that nothing declares is a symbol."""
     functions = {id(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+    meant = {**builder.arrays, **CONSTANTS, **AMBIGUOUS}
     for name in ast.walk(node):
-        if isinstance(name, ast.Name) and id(name) not in functions and name.id not in {**builder.arrays, **CONSTANTS}:
+        if isinstance(name, ast.Name) and id(name) not in functions and name.id not in meant:
             builder.sizes.setdefault(name.id, sympy.Symbol(name.id, real=True))
     value = Reader(builder, Program(builder.text, ())).visit(node)
     if value.rank:
@@ -263,8 +272,7 @@ class Reader(Indexing):
             return Value(b.sizes[name])
         if name in CONSTANTS:
             return Value(CONSTANTS[name])
-        known = ", ".join([*b.arrays, *b.sizes]) or "nothing"
-        b.fail(f"{name} is not declared; known are {known}", node, UnknownNameError)
+        b.fail(undeclared(name, [*b.arrays, *b.sizes]), node, UnknownNameError)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
         with self.b.unnamed():
