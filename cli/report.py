@@ -103,7 +103,7 @@ class Report:
         derived = [e for e in found.system.equations if e.name not in found.forward.defined]
         kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
-        shown = ", ".join(text.plain_name(name)[0] for name in kept)
+        shown = ", ".join(text.printed(name, found.forward) for name in kept)
         held = self.told(f"{size_text(8 * entries)} bytes in float64")
         return {
             "forward operations": f"{forward.text}   {forward.order}",
@@ -149,7 +149,7 @@ def example_lines(report: Report) -> list[str]:
     example = worked_example(report.derivation)
     lines = [report.told(f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}")]
     for group in (example.inputs, example.values, example.results):
-        lines += [f"  {text.plain_name(name)[0]} = {numbers_text(value)}" for name, value in group.items()]
+        lines += [f"  {text.printed(name, report.system)} = {numbers_text(value)}" for name, value in group.items()]
     return lines
 
 

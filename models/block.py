@@ -24,7 +24,7 @@ from sympy import Mul
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.symbolic.derive import derive_system
-from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
 from gradproof.symbolic.equations.functions import relu
 from gradproof.symbolic.equations.system import Equation, System
@@ -126,7 +126,7 @@ class Block:
         code = self.differentiated
         given = {cotangent(name): value for name, value in cotangents.items() if cotangent(name) in code.cotangents}
         found = code.backward.function(**{identifier(name): value for name, value in {**kept, **given}.items()})
-        return {name: found[bar(name)] for name in self.equations.variables}
+        return {name: found[code.systems[1].adjoint_of(name)] for name in self.equations.variables}
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,9 @@ def differentiated(key: _Key) -> Differentiated:
     equations = key.equations
     forward = equations.system()
     whole = with_signs_of_results(derived(equations), forward)
-    behind = without_outer_products(backward_system(whole, forward, [bar(name) for name in equations.variables]))
+    behind = without_outer_products(
+        backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
+    )
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
     returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))
@@ -231,7 +233,7 @@ def without_outer_products(system: System) -> System:
         if len(factors) > 1 and all(letters(factor) < set(definition.place) for factor in factors):
             equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
             arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs, system.hidden)
+            system = System(arrays, equations, system.outputs)
     return system
 
 
@@ -261,7 +263,7 @@ def forward_system(equations: Equations, outputs: tuple[str, ...]) -> System:
     system = equations.system().needed(outputs)
     read = {name for e in system.equations for name in names(e.body)}
     arrays = {name: array for name, array in system.arrays.items() if name in read or name in system.defined}
-    return System(arrays, system.equations, outputs, system.hidden)
+    return System(arrays, system.equations, outputs)
 
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from gradproof.symbolic.check import Verdict
 from gradproof.symbolic.derive import Derivation, derive_system
-from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.equations.evaluate import Point, Undefined
 from gradproof.symbolic.errors import ExpressionError, GradproofError
 from gradproof.symbolic.folding.checks import at_least_one, small_sizes
@@ -153,7 +152,7 @@ class Reference:
         )
         self.value = self._array(derivation.output, 1.0)
         weight = 1.0 if cotangent else float(self.upstream)
-        self.gradients = {name: self._array(bar(name), weight) for name in derivation.wrt}
+        self.gradients = {name: self._array(system.adjoint_of(name), weight) for name in derivation.wrt}
 
     def _exact(self, name: str, values: NDArray[Any]) -> dict[tuple[int, ...], Any]:
         whole = values.dtype == np.int64

@@ -94,7 +94,7 @@ class Work:
         self.laws: dict[str, Law] = {name: array.law for name, array in arrays.items() if array.law is not None}
         shared = len(systems) == 1  # with two systems, one name may be two arrays
         equations = [e for system in systems for e in system.equations] if shared else []
-        self.system = System(arrays, tuple(equations), systems[0].outputs, systems[0].hidden)
+        self.system = System(arrays, tuple(equations), systems[0].outputs)
         ranks = [system.arrays[system.outputs[0]].rank for system in systems]
         self.outs = out_letters(sum(ranks))
         self.axes: tuple[Axis, ...] = ()
@@ -271,7 +271,7 @@ class Work:
                 known = ", ".join(self.system.defined)
                 raise ExpressionError(f"{name} is no intermediate value of this expression; there are {known}")
             rank = self.system.arrays[name].rank
-            one = System(self.system.arrays, self.system.equations, (name,), self.system.hidden)
+            one = System(self.system.arrays, self.system.equations, (name,))
             body, _ = self.inputs_only(one, self.system.arrays)
             body = normalise(body, self.system.arrays[name].axes(out_letters(rank)))
             found = recognised(value, body, Access(name, *out_letters(rank)))

@@ -25,7 +25,6 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.folding.checks import AdjointCheck, StepError, tangents_hold
-from gradproof.symbolic.products import grad
 
 SEEDS = range(80)  # a branch that is not taken, a token that does not repeat: another point shows it
 LARGE = {"block.pre_ln", "block.post_ln", "seq2seq.loss"}  # in the fast run every equation of these is corrupted once
@@ -94,7 +93,7 @@ def holds(entry: Entry, found: Derivation, system: System, seed: int, changed: s
             tangents_hold(system, directions, {found.output: lambda point, i, t=target: point.entry(t, i)}, seed)
         else:
             row, column = (name.split(",") * 2)[:2] if entry.mode == "hessian" else (found.output, name)
-            source = grad(row) if entry.mode == "hessian" else row
+            source = system.gradient_of(row) if entry.mode == "hessian" else row
             wide = system.extended([Array("along", system.arrays[column].shape)], (), system.outputs)
             tangents_hold(wide, {column: "along"}, {source: partial(contracted, target)}, seed)
 

@@ -130,8 +130,9 @@ def convention(array: Array, lang: str = "en") -> str:
     >>> convention(Array("S", properties=frozenset({"symmetric"})))
     'S is symmetric; the derivative is that of the formula with all entries of S free: dL = Σ S̄ · dS for every ...'
     """
+    from gradproof.symbolic.equations.roles import Kind, Role
     from gradproof.symbolic.printing.text import plain_name
 
     known = sorted(array.properties & PROPERTIES["all"])
-    name, bar = (plain_name(word)[0] for word in (array.name, f"{array.name}_bar"))
+    name, bar = plain_name(array.name)[0], plain_name("", Role(Kind.ADJOINT, array.name))[0]
     return CONVENTION[lang].format(name=name, bar=bar, what=" and ".join(known)) if known else ""
