@@ -13,22 +13,20 @@ form and split where the forward pass ends. What the derived equations read of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
-from sympy import Mul
 
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
-from gradproof.symbolic.derive import derive_system
+from gradproof.numeric.passes.halves import backward_system, forward_system
+from gradproof.symbolic.deriving.derivation import derive_system
 from gradproof.symbolic.equations.calculus import adjoint
-from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
-from gradproof.symbolic.equations.functions import relu
-from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.folding.fold import fold, plain, put_in
+from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.folding.fold import fold
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
 
@@ -164,10 +162,8 @@ def differentiated(key: _Key) -> Differentiated:
     """Derive, split and compile; once for each distinct block."""
     equations = key.equations
     forward = equations.system()
-    whole = with_signs_of_results(derived(equations), forward)
-    behind = without_outer_products(
-        backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
-    )
+    whole = derived(equations)
+    behind = backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
     returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))
@@ -179,62 +175,8 @@ def differentiated(key: _Key) -> Differentiated:
         tuple(kept),
         tuple(name for name in behind.inputs if name not in forward.arrays),
         sizes,
-        (forward_system(equations, returned), behind),
+        (forward_system(forward, returned), behind),
     )
-
-
-def backward_system(whole: System, forward: System, outputs: Sequence[str]) -> System:
-    """The derived equations alone; forward values that they read become inputs."""
-    wanted: dict[str, None] = {}
-    stack = list(reversed(outputs))
-    while stack:
-        name = stack.pop()
-        if name not in wanted:
-            wanted[name] = None
-            if name not in forward.defined:
-                stack += [read for e in whole.defined.get(name, ()) for read in sorted(names(e.body))]
-    order = [name for group in whole.groups for name in group if name in wanted and name not in forward.defined]
-    equations = [e for name in order for e in whole.defined[name]]
-    arrays = {name: array for name, array in whole.arrays.items() if name in wanted}
-    return System(arrays, tuple(equations), tuple(outputs))
-
-
-def with_signs_of_results(whole: System, forward: System) -> System:
-    """[F > 0] is written as [C > 0] where C = relu(F): the backward pass reads C anyway, and F need not be kept."""
-    results = {}
-    for name in forward.defined:
-        definition = plain(forward, name)
-        if definition is not None and isinstance(definition.body, relu):
-            (source,) = definition.body.args
-            if isinstance(source, Access) and source.indices == definition.place:
-                results[source.name] = name
-
-    def written(equation: Equation) -> Equation:
-        found = {}
-        for condition in equation.body.atoms(Compare):
-            low, entry = condition.sides
-            if condition.op == "<" and low == 0 and isinstance(entry, Access) and entry.name in results:
-                found[condition] = compare("<", 0, Access(results[entry.name], *entry.indices))
-        return equation.with_body(equation.body.xreplace(found))
-
-    return whole.with_equations(e if e.name in forward.defined else written(e) for e in whole.equations)
-
-
-def without_outer_products(system: System) -> System:
-    """Arrays that are products of smaller ones, F̄_tjk = v_k ē_tj, are put where they are read.
-
-    A sum over them is then a product with the small arrays, and the large one is never made.
-    """
-    for name in [name for group in system.groups for name in group if name not in system.outputs]:
-        definition = plain(system, name)
-        if definition is None or system.recurrent(name):
-            continue
-        factors = [factor for factor in Mul.make_args(definition.body) if letters(factor)]
-        if len(factors) > 1 and all(letters(factor) < set(definition.place) for factor in factors):
-            equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
-            arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs)
-    return system
 
 
 def _shown(system: System, size: str) -> tuple[str, int]:
@@ -255,15 +197,7 @@ def compile_forward(equations: Equations, outputs: Iterable[str]) -> Compiled:
 
 @lru_cache(maxsize=500)
 def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
-    return compile_numpy(forward_system(key.equations, outputs), outputs, key.equations.name, reuse=True)
-
-
-def forward_system(equations: Equations, outputs: tuple[str, ...]) -> System:
-    """The forward equations that these outputs need."""
-    system = equations.system().needed(outputs)
-    read = {name for e in system.equations for name in names(e.body)}
-    arrays = {name: array for name, array in system.arrays.items() if name in read or name in system.defined}
-    return System(arrays, system.equations, outputs)
+    return compile_numpy(forward_system(key.equations.system(), outputs), outputs, key.equations.name, reuse=True)
 
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:

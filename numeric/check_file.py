@@ -29,8 +29,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.symbolic.check import Verdict
-from gradproof.symbolic.derive import Derivation, derive_system
+from gradproof.symbolic.checking.check import Verdict
+from gradproof.symbolic.deriving.derivation import Derivation, derive_system
 from gradproof.symbolic.equations.evaluate import Point, Undefined
 from gradproof.symbolic.errors import ExpressionError, GradproofError
 from gradproof.symbolic.folding.checks import at_least_one, small_sizes

@@ -35,10 +35,10 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.implicit import held, named
+from gradproof.symbolic.equations.radix import split_digits
 from gradproof.symbolic.equations.roles import Kind, suggested
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.folding.radix import split_digits
 
 
 @dataclass(frozen=True)
@@ -307,8 +307,11 @@ def tangent(system: System, wrt: Mapping[str, str] | Sequence[str]) -> System:
         others = {*directions.values(), *(array.name for array in made.values())}
         made[name] = system.derived(Kind.TANGENT, name, directions.get(name, ""), directions.get(name, ""), others)
 
-    for name in directions:
+    for name, along in directions.items():
         make(name)
+        other = next(n for n, array in made.items() if array.name == made[name].name)
+        if made[other].shape != made[name].shape:
+            raise GradproofError(f"{along} cannot be the change of {other} and of {name}: their shapes differ")
     for equation in system.equations:
         if equation.name in active and equation.name not in made:
             make(equation.name)
@@ -326,7 +329,8 @@ def tangent(system: System, wrt: Mapping[str, str] | Sequence[str]) -> System:
     if output not in made:  # it does not depend on them
         make(output)
         equations.append(whole(made[output], S.Zero))
-    return system.extended(made.values(), equations, [made[output].name])
+    arrays = {array.name: array for array in made.values()}  # several may change along one
+    return system.extended(arrays.values(), equations, [made[output].name])
 
 
 def _slopes(slope: Expr) -> tuple[Expr, ...]:

@@ -25,6 +25,7 @@ from gradproof.symbolic.errors import GradproofError
 PRIME = 2**61 - 1
 Letters = dict[Index, int]
 Value = Any  # an int modulo PRIME or an mpf
+Matrix = list[list[Value]]
 
 
 class Undefined(GradproofError):
@@ -77,6 +78,10 @@ class Modular:
 
     def function(self, name: str, arguments: list[int]) -> int:
         return self._opaque(name, *arguments)
+
+    def eliminated(self, rows: Matrix) -> tuple[Matrix | None, Value]:
+        """Inverse (None where there is none) and determinant."""
+        return eliminate(rows, self)
 
     def compare(self, op: str, left: int, right: int) -> bool:
         if op in ("<", "<="):
@@ -135,6 +140,10 @@ class HighPrecision:
         if mpmath.isinf(value) and not any(map(mpmath.isinf, arguments)):
             raise Undefined(f"{name} of {mpmath.nstr(arguments[0], 5)} is infinite")
         return value
+
+    def eliminated(self, rows: Matrix) -> tuple[Matrix | None, Value]:
+        """Inverse (None where there is none) and determinant."""
+        return eliminate(rows, self)
 
     def compare(self, op: str, left: mpmath.mpf, right: mpmath.mpf) -> bool:
         return _relation(op, left, right)
@@ -360,7 +369,7 @@ def _implicit(point: Point, expr: Implicit, letters: Letters) -> Value:
     if key not in point.eliminated:
         places = range(point.integer(expr.size, letters))
         rows = [[point.entry(expr.matrix, (*batch, r, c)) for c in places] for r in places]
-        point.eliminated[key] = eliminate(rows, point.field)
+        point.eliminated[key] = point.field.eliminated(rows)
     inverse, determinant = point.eliminated[key]
     if expr.kind == "det":
         return determinant

@@ -25,7 +25,8 @@ class Kind(Enum):
     TANGENT = "tangent"
     GRADIENT = "gradient"  # an adjoint that is differentiated again
     COTANGENT = "cotangent"  # given for an output
-    JACOBIAN = "jacobian"  # of an output, or of a state of a recurrence, by a variable
+    JACOBIAN = "jacobian"  # of an output by a variable
+    PROPAGATION = "propagation"  # of a state of a recurrence by a variable
     HESSIAN = "hessian"
     INVERSE = "inverse"
     DETERMINANT = "determinant"  # or its logarithm
@@ -37,6 +38,7 @@ SUGGESTED = {
     Kind.GRADIENT: "{}_grad",
     Kind.INVERSE: "{}_inv",
     Kind.JACOBIAN: "J_{}",
+    Kind.PROPAGATION: "J_{}",
 }
 
 

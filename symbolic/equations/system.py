@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sympy import Expr, Integer, Symbol, sympify
 
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, letters, map_accesses, names
+from gradproof.symbolic.equations.expr import out_letters as out_letters
+from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.equations.origins import Softmax
 from gradproof.symbolic.equations.roles import PLAIN, Kind, Role, suggested
 from gradproof.symbolic.errors import GradproofError
-
-if TYPE_CHECKING:
-    from gradproof.symbolic.statistics.distributions import Law
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,6 @@ class Array:
     def like(self, name: str, role: Role) -> Array:
         """An array of the same shape and letters, of which nothing is known."""
         return Array(name, self.shape, self.starts, role=role, letters=self.letters)
-
-
-def out_letters(rank: int) -> tuple[Index, ...]:
-    """The canonical letters of an equation's left side."""
-    return tuple(Index(f"o{k}") for k in range(rank))
 
 
 @dataclass(frozen=True)
@@ -180,9 +173,11 @@ class System:
 
     def extended(self, arrays: Iterable[Array], equations: Iterable[Equation], outputs: Iterable[str]) -> System:
         """The system with further arrays; one of a name that is there already would hide it."""
-        arrays = list(arrays)
-        if taken := next((array.name for array in arrays if array.name in self.arrays), None):
-            raise GradproofError(f"{taken} is the name of a derived array here; call your array otherwise")
+        known = set(self.arrays)
+        for array in (arrays := list(arrays)):
+            if array.name in known:
+                raise GradproofError(f"the name {array.name} is taken; choose another")
+            known.add(array.name)
         return System(
             {**self.arrays, **{array.name: array for array in arrays}},
             (*self.equations, *equations),

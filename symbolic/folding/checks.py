@@ -29,7 +29,7 @@ from gradproof.symbolic.equations.evaluate import (
 )
 from gradproof.symbolic.equations.expr import Access, Compare, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.errors import Defect, GradproofError
 
 TOLERANCE = mpmath.mpf(10) ** -18
 TRIES = 16  # random points, the second half of them positive: for log, sqrt
@@ -52,8 +52,8 @@ class Difference:
     right: Value | Undefined
 
 
-class StepError(GradproofError):
-    """A step of a derivation that does not hold: a defect of gradproof, never of the input.
+class StepError(Defect):
+    """A step of a derivation that does not hold.
 
     `difference` says where two values differ, if that is what was found.
     """
@@ -152,7 +152,7 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
                 return f"{how} ({said(sizes)})"
             break
     if found is None:
-        raise StepError(f"no random point could be evaluated for {', '.join(names)}")
+        raise NoPoint(f"no random point could be evaluated for {', '.join(names)}")
     raise StepError(f"the two forms of {found.name} differ at {found.index}: {found.left} against {found.right}", found)
 
 

@@ -173,6 +173,8 @@ def number(value: Any, digits: int = 6) -> str:
     >>> number(mpmath.mpf(1) / 3), number(mpmath.mpf(2)), number(mpmath.sqrt(2))
     ('1/3', '2', '1.41421')
     """
+    if value and not mpmath.mpf(10) ** -15 < abs(value) < mpmath.mpf(10) ** 15:
+        return mpmath.nstr(value, digits)
     near = Fraction(str(mpmath.nstr(value, 30))).limit_denominator(60)
     exact = abs(value - mpmath.mpf(near.numerator) / near.denominator) < mpmath.mpf(10) ** -14 * max(1, abs(value))
     if exact and (near.denominator <= 4 or 10**6 % near.denominator):

@@ -316,6 +316,12 @@ class Degrees:
     def function(self, name: str, arguments: list[tuple[int, int]]) -> tuple[int, int]:
         return 1, 0
 
+    def eliminated(self, rows: list[list[tuple[int, int]]]) -> tuple[list[list[tuple[int, int]]], tuple[int, int]]:
+        """Cofactors are sums of products of the entries of all rows but one, over a common denominator."""
+        every = sum(entry[1] for row in rows for entry in row)
+        bound = sum(max(entry[0] for entry in row) for row in rows) + every
+        return [[(bound + every, bound + every)] * len(rows) for _ in rows], (bound, every)
+
     def compare(self, op: str, left: object, right: object) -> bool:
         raise NotAlgebraic("a comparison")
 

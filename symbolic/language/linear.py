@@ -5,9 +5,10 @@ from __future__ import annotations
 from sympy import Expr
 
 from gradproof.symbolic.equations.expr import Access, Implicit, Index, delta
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.roles import Kind, Role, suggested
 from gradproof.symbolic.language.builder import Builder
-from gradproof.symbolic.language.values import ShapeMismatch, Value, matmul, same
+from gradproof.symbolic.language.values import ShapeMismatch, Value, matmul
 
 NAMES = {"inv": suggested(Kind.INVERSE, "{}"), "det": "d", "logdet": "l"}
 KINDS = {"inv": Kind.INVERSE, "det": Kind.DETERMINANT, "logdet": Kind.DETERMINANT}

@@ -10,9 +10,9 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from sympy import Expr, Integer
 
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.language.syntax import MAX_DEPTH
-from gradproof.symbolic.language.values import same
 
 TOKEN = re.compile(
     r"(?P<number>(?:\d+(?:\.(?![*/^'\\])\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
