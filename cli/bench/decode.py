@@ -11,7 +11,7 @@ import click
 from gradproof.cli.output.console import emit_json
 
 if TYPE_CHECKING:
-    from gradproof.models.transformer import Transformer
+    from gradproof.models.nets.transformer import Transformer
 
 AGREE = 1e-4  # float32
 SIZE = 128
@@ -31,9 +31,9 @@ def bench_decode(rounds: int, new: int, rows: int, width: int, layers: int, as_j
     """
     import numpy as np
 
-    from gradproof.models.decoding import greedy
-    from gradproof.models.incremental import TransformerStepper
-    from gradproof.models.runs import make_model
+    from gradproof.models.decoding.incremental import TransformerStepper
+    from gradproof.models.decoding.search import greedy
+    from gradproof.models.nets.kinds import make_model
 
     sizes = {"target_size": SIZE, "width": width, "heads": 4, "inner": 4 * width, "layers": layers, "limit": new + 11}
     model: Any = make_model("gpt", sizes)
@@ -85,9 +85,9 @@ class Anew:
     def __call__(self, tokens: Any, state: None) -> tuple[Any, None]:
         import numpy as np
 
-        from gradproof.models.incremental import next_tokens
-        from gradproof.models.text_batches import TextBatch
-        from gradproof.models.wiring import run
+        from gradproof.models.data.text_batches import TextBatch
+        from gradproof.models.decoding.incremental import next_tokens
+        from gradproof.models.nets.wiring import run
 
         real = np.ones(tokens.shape, bool)
         values = self.model.values(TextBatch(tokens, tokens, real, real), 1.0)

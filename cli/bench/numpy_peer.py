@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from gradproof.models.batches import PairBatch
-from gradproof.models.model import Model
-from gradproof.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from gradproof.models.text_batches import TextBatch
-from gradproof.models.training import Settings, Trainer
-from gradproof.models.transformer import Transformer, TransformerConfig
+from gradproof.models.data.batches import PairBatch
+from gradproof.models.data.text_batches import TextBatch
+from gradproof.models.nets.model import Model
+from gradproof.models.nets.seq2seq import Seq2Seq, Seq2SeqConfig
+from gradproof.models.nets.transformer import Transformer, TransformerConfig
+from gradproof.models.training.trainer import Settings, Trainer
 
 
 def made(case: dict[str, Any]) -> tuple[Model[Any], Any]:

@@ -41,7 +41,7 @@ def code_command(
     gradproof code transformer -o model.py
     """
     if expression in MODELS and not declarations:
-        from gradproof.models.standalone import standalone
+        from gradproof.models.standalone.file import standalone
 
         if wrt or cotangent:
             raise click.UsageError(

@@ -27,7 +27,8 @@ def decode_command(
     run: str, texts: tuple[str, ...], bits: str | None, plot: str | None, as_json: bool, **how: Any
 ) -> int:
     """What the model in the folder RUN makes of TEXT: its translation, or its continuation."""
-    from gradproof.models.runs import PAIR_MODELS, load_run
+    from gradproof.models.nets.kinds import PAIR_MODELS
+    from gradproof.models.trained.run import load_run
 
     drawn = _drawn(how)
     found = load_run(run)
@@ -70,7 +71,7 @@ def _drawn(how: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _translated(run: Any, texts: tuple[str, ...], how: dict[str, Any], drawn: dict[str, Any] | None) -> list[Any]:
-    from gradproof.models.runs import translate
+    from gradproof.models.trained.results import translate
 
     return translate(run, texts, how["beam"], how["n_best"], how["alpha"], how["limit"], drawn)
 
@@ -79,8 +80,8 @@ def _continued(run: Any, texts: tuple[str, ...], how: dict[str, Any], drawn: dic
     """Each text on its own: their lengths differ."""
     import numpy as np
 
-    from gradproof.models.decoding import beam_search, greedy, sample
-    from gradproof.models.incremental import TransformerStepper
+    from gradproof.models.decoding.incremental import TransformerStepper
+    from gradproof.models.decoding.search import beam_search, greedy, sample
 
     step, results = TransformerStepper(run.model), []
     for text in texts:
@@ -116,7 +117,7 @@ def _row(run: Any, text: str, hypotheses: Any) -> dict[str, Any]:
 
 def _quantised(run: Any, bits: int) -> dict[str, float]:
     """Replace the weights by what comes back from storage of that many bits."""
-    from gradproof.models.quantise import quantise_parameters
+    from gradproof.models.nets.quantise import quantise_parameters
 
     weights, reports = quantise_parameters(dict(run.model.parameters), bits)
     run.model.parameters.load(weights)
@@ -130,8 +131,8 @@ def _quantised(run: Any, bits: int) -> dict[str, float]:
 
 
 def _plot(run: Any, text: str, tokens: list[int], path: str) -> None:
-    from gradproof.models.plots import save_attention
-    from gradproof.models.runs import attention_weights
+    from gradproof.models.trained.results import attention_weights
+    from gradproof.models.training.plots import save_attention
 
     weights, source, target = attention_weights(run, text, tokens)
     save_attention(weights, source, target, path)
@@ -145,7 +146,9 @@ def _plot(run: Any, text: str, tokens: list[int], path: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def evaluate_command(run: str, beam: int | None, count: int | None, as_json: bool) -> int:
     """Perplexity, error rates (closest reference) and BLEU of the run in the folder RUN on held-out data."""
-    from gradproof.models.runs import PAIR_MODELS, evaluate, load_run
+    from gradproof.models.nets.kinds import PAIR_MODELS
+    from gradproof.models.trained.results import evaluate
+    from gradproof.models.trained.run import load_run
 
     loaded = load_run(run)
     if (beam or count) and loaded.kind not in PAIR_MODELS:

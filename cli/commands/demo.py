@@ -74,7 +74,7 @@ def compare() -> int:
 
 def train(folder: Path) -> int:
     """Train the model of 24 parameters with generated code; 1 if a printed number is missed or the loss rises."""
-    from gradproof.models.tiny import PRINTED_DIGITS, agrees, evidence, train_tiny
+    from gradproof.models.training.tiny import PRINTED_DIGITS, agrees, evidence, train_tiny
 
     heading("3. Train the model of 24 parameters with nothing but generated code")
     rows = evidence()
@@ -89,8 +89,10 @@ def train(folder: Path) -> int:
 def pronounce(folder: Path) -> int:
     """A short run of letters to phonemes on the CMU dictionary; 1 if the loss on held-out words does not fall."""
     from gradproof.models.errors import MissingPackageError
-    from gradproof.models.runs import DataSettings, evaluate, new_run, translate
-    from gradproof.models.training import Settings
+    from gradproof.models.trained.results import evaluate, translate
+    from gradproof.models.trained.sources import DataSettings
+    from gradproof.models.trained.start import new_run
+    from gradproof.models.training.trainer import Settings
 
     heading("4. Train an encoder–decoder to pronounce English words (CMU dictionary), in two minutes")
     config = {"width": 192, "layers": 1, "bidirectional": True, "dropout": 0.1}

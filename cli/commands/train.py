@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from gradproof.models.runs import DataSettings
-    from gradproof.models.training import Settings
+    from gradproof.models.trained.sources import DataSettings
+    from gradproof.models.training.trainer import Settings
 
 
 @click.group("train")
@@ -30,7 +30,7 @@ def tiny_command(steps: int, optimiser: str, rate: float, out: str | None, quiet
 
     Exit code 1 if a number of chapter 15.4 is not reproduced to its last digit.
     """
-    from gradproof.models.tiny import PRINTED_DIGITS, agrees, evidence, loss_and_weight, train_tiny
+    from gradproof.models.training.tiny import PRINTED_DIGITS, agrees, evidence, loss_and_weight, train_tiny
 
     rows = [*evidence(), *loss_and_weight()]
     wrong = [row for row in rows if not agrees(row)]
@@ -173,8 +173,8 @@ TRANSFORMER = ("heads", "inner", "norm", "order", "activation", "positions", "ti
 
 def train(kind: str, options: dict[str, Any], own: tuple[str, ...]) -> int:
     """Build, train, save; Ctrl-C saves and says how to go on."""
-    from gradproof.models.runs import DataSettings
-    from gradproof.models.training import Settings
+    from gradproof.models.trained.sources import DataSettings
+    from gradproof.models.training.trainer import Settings
 
     options["inner"] = options.get("inner") or 4 * options["width"]
     options["target_tokens"] = options.get("target_tokens") or ""
@@ -199,7 +199,7 @@ def processes(backend: str, wanted: str) -> Iterator[tuple[int, str]]:
 
     if not find_spec("torch"):
         raise click.UsageError('--backend torch needs torch: pip install "gradproof[verify]"')
-    from gradproof.models.torch_model import group
+    from gradproof.models.torch.backend import group
     from gradproof.numeric.verify import chosen_device
 
     device, described = chosen_device(wanted)
@@ -219,7 +219,7 @@ def trained(
     device: str,
 ) -> int:
     """The run itself; of several processes the first one validates, writes and speaks."""
-    from gradproof.models.runs import new_run
+    from gradproof.models.trained.start import new_run
 
     out = Path(options["out"])
     run, trainer = new_run(kind, data, config, settings, out)
@@ -228,7 +228,7 @@ def trained(
     elif (out / "checkpoint.safetensors").exists():
         raise click.UsageError(f"{out} holds a run already: add --resume to go on with it, or choose another folder")
     if device:
-        from gradproof.models.torch_model import TorchModel
+        from gradproof.models.torch.backend import TorchModel
 
         trainer.model = TorchModel(run.model, device)
     if rank > 0:

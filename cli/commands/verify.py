@@ -90,7 +90,7 @@ def run(chosen: Sequence[Entry], device: str, models: Sequence[str] = ()) -> lis
 
         found = verify(chosen, device, before)
         for kind in models:
-            from gradproof.models.equivalence import results
+            from gradproof.models.torch.equivalence import results
 
             before(kind)
             found += results(kind, device)

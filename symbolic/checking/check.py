@@ -23,7 +23,7 @@ from gradproof.symbolic.equations.evaluate import PRIME
 from gradproof.symbolic.equations.expr import Access, sum_
 from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.system import out_letters
-from gradproof.symbolic.folding.checks import NoPoint, small_sizes
+from gradproof.symbolic.folding.checks import NoPoint, said, small_sizes
 from gradproof.symbolic.folding.facts import declared
 from gradproof.symbolic.folding.fold import facts
 from gradproof.symbolic.judging.counterexample import Counterexample, smallest
@@ -31,7 +31,16 @@ from gradproof.symbolic.judging.hints import factor, under_assumption
 from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.polynomials import NoNormalForm
 from gradproof.symbolic.judging.proving import further_proof, summary
-from gradproof.symbolic.judging.sampling import Draw, compared, drawn, equal_modulo_prime, sides
+from gradproof.symbolic.judging.reaching import Reach
+from gradproof.symbolic.judging.sampling import (
+    Comparison,
+    Draw,
+    compared,
+    compared_at,
+    drawn,
+    equal_modulo_prime,
+    sides,
+)
 from gradproof.symbolic.language.syntax import Declaration, Program
 from gradproof.symbolic.printing import text
 
@@ -129,6 +138,9 @@ def judged(question: Question) -> Verdict:
     """The verdict on a claim of the right shape."""
     pair = question.pair
     found = compared(pair)
+    if found.differs is None and found.compared:
+        reach = Reach(pair)
+        found = found.and_then(compared_at(pair, reach.points()))
     if found.differs is not None:
         return refuted(question, found.differs)
     if not found.compared:
@@ -136,14 +148,24 @@ def judged(question: Question) -> Verdict:
     note = special_points(question)
     if (how := proof(question)) is not None:
         return Verdict("proved", how, note=note or (ELSEWHERE if APART in how else ""))
+    left = unreached(reach, found)
     exact = equal_modulo_prime(pair)
     if exact is not None:
         points, digits = exact
         chance = f"a formula that is wrong at their sizes would pass with a chance below 10^−{digits}"
         how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
+        how += f"; to 40 digits at {found.compared} more, on both sides of every threshold{left}"
         return Verdict("agrees", how, note=note)
-    how = f"equal to 40 digits at {found.compared} random points, small and large numbers, several sizes; not proved"
+    where = f"{found.compared} points, small and large numbers, several sizes, both sides of every threshold"
+    how = f"equal to 40 digits at {where}; not proved{left}"
     return Verdict("agrees", how, note=note)
+
+
+def unreached(reach: Reach, found: Comparison) -> str:
+    """What the points did not show: the branches that none of them took, and the sizes that are too large."""
+    large = [said(sizes) for sizes in found.skipped]
+    named = [*dict.fromkeys(reach.missing), *(f"sizes such as {sizes}" for sizes in large[:1])]
+    return f"; not reached: {', '.join(named)}" if named else ""
 
 
 APART = ", apart from kinks"

@@ -237,7 +237,9 @@ def propagation(system: System, variable: str, program: Program, lang: str = "en
     for name, role in roles.items():
         names_new[name] = raw.free_name(suggested(Kind.PROPAGATION, role.of), names_new.values())
     arrays = [
-        Array(names_new[name], (*raw.arrays[name].shape, *size), role=replace(role, kind=Kind.PROPAGATION, along=variable))
+        Array(
+            names_new[name], (*raw.arrays[name].shape, *size), role=replace(role, kind=Kind.PROPAGATION, along=variable)
+        )
         for name, role in roles.items()
     ]
     equations = [_widened(raw, e, names_new, seed, size) for e in raw.equations if e.name in names_new]

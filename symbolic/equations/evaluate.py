@@ -36,6 +36,10 @@ class Singular(Undefined):
     """A matrix without an inverse."""
 
 
+class Beyond(Undefined):
+    """A number too large to compute with: whether there is a value is not known."""
+
+
 class NotAlgebraic(GradproofError):
     """The expression has no meaning modulo a prime (a square root, say)."""
 
@@ -120,6 +124,8 @@ class HighPrecision:
         return a * b
 
     def power(self, base: mpmath.mpf, exponent: Value) -> mpmath.mpf:
+        if not isinstance(exponent, Rational):
+            within(exponent)
         exponent = self.number(exponent) if isinstance(exponent, Rational) else exponent
         if base == 0 and exponent < 0:
             raise Undefined("a division by zero")
@@ -131,6 +137,8 @@ class HighPrecision:
     def function(self, name: str, arguments: list[mpmath.mpf]) -> mpmath.mpf:
         if name == "maximum":
             return max(arguments)
+        if name not in ("log", "absolute", "relu", "sign"):
+            within(*arguments)
         try:
             value = ELEMENTWISE[name].value(*arguments)
         except (ValueError, ZeroDivisionError) as error:
@@ -147,6 +155,16 @@ class HighPrecision:
 
     def compare(self, op: str, left: mpmath.mpf, right: mpmath.mpf) -> bool:
         return _relation(op, left, right)
+
+
+MAX_MAGNITUDE = 4000  # the binary exponent of an argument
+
+
+def within(*arguments: mpmath.mpf) -> None:
+    """Refuse arguments for which a function would be computed with millions of digits, as in sin(exp(exp(30)))."""
+    for value in arguments:
+        if mpmath.isfinite(value) and mpmath.mag(value) > MAX_MAGNITUDE:
+            raise Beyond("a number too large to compute with")
 
 
 class Scaled(HighPrecision):

@@ -182,6 +182,10 @@ def number(value: Any, digits: int = 6) -> str:
     return mpmath.nstr(value, digits)
 
 
+def _numbers(value: Any) -> list[Any]:
+    return [number for row in value for number in _numbers(row)] if isinstance(value, list) else [value]
+
+
 def _plain(value: Any) -> int | float:
     nearest = mpmath.nint(value)
     return int(nearest) if abs(value - nearest) < mpmath.mpf(10) ** -20 else float(value)
@@ -197,7 +201,14 @@ def _nested(entries: Mapping[Place, Any]) -> Any:
     return [_nested(row) for _, row in sorted(rows.items())]
 
 
+LONG = 40  # numbers of an array that are written out
+
+
 def _listed(value: Any) -> str:
+    numbers = _numbers(value)
+    if len(numbers) > LONG:
+        alike = len(set(numbers)) == 1
+        return f"all {_listed(numbers[0])}" if alike else f"{_listed(numbers[:3])[:-1]}, …] ({len(numbers)} numbers)"
     if isinstance(value, list):
         return f"[{', '.join(map(_listed, value))}]"
     return str(value) if isinstance(value, int) else number(mpmath.mpf(value))

@@ -137,14 +137,19 @@ class Work:
                 inner = sorted({f"{node.kind}({node.matrix})" for node in shown.atoms(Implicit)})
                 refused.append(f"{' and '.join(inner) or self.writer.bare(shown)}: {error.why}")
                 continue
-            words = {"name": text.printed(name, self.system), "formula": formula(self.laws[name], self.integral, self.writer)}
+            words = {
+                "name": text.printed(name, self.system),
+                "formula": formula(self.laws[name], self.integral, self.writer),
+            }
             after = self.move("expectation over", left, expr, after, [name], **words)
             return self.move("deltas", left, after, self.integral.tidy(after))
         for name in self.random(expr):
             if self.laws[name].centred:
                 after = halved(expr, name, self.integral.scope, self.integral.tidy)
                 if after != expr:
-                    after = self.move("half by symmetry", left, expr, after, [name], name=text.printed(name, self.system))
+                    after = self.move(
+                        "half by symmetry", left, expr, after, [name], name=text.printed(name, self.system)
+                    )
                     return expanded(after, self.laws, self.integral.scope)
         known = (
             "There are rules for sums and products of powers, and for relu, abs, step of symmetric zero-mean entries"

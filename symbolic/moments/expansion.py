@@ -30,7 +30,8 @@ def terms(expr: Expr, wanted: Callable[[Expr], bool], scope: frozenset[Index]) -
 
     Sums that are multiplied get letters of their own: (Σ_i x_i)² is Σ_ij x_i x_j.
 
-    >>> i, n = Index("i"), Symbol("n")
+    >>> from gradproof.symbolic.equations.expr import Access, Size
+    >>> i, n = Index("i"), Size("n")
     >>> x = Access("x", i)
     >>> [term.expr for term in terms(sum_(x, [(i, 0, n)]) ** 2 + 1, lambda e: "x" in names(e), frozenset())]
     [1, sum[b2=0:n, b1=0:n](x[b1]*x[b2])]

@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 
 from gradproof.cli.main import run
-from gradproof.models.batches import PairBatch
-from gradproof.models.decoding import beam_search, greedy, sample
-from gradproof.models.incremental import stepper
-from gradproof.models.runs import PAIR_MODELS, make_model
-from gradproof.models.standalone import CONFIGS, RATE, standalone
-from gradproof.models.text_batches import TextBatch
-from gradproof.models.tiny import train_tiny
-from gradproof.models.tokens import BOS, EOS, PAD
-from gradproof.models.training import Settings, Trainer
+from gradproof.models.data.batches import PairBatch
+from gradproof.models.data.text_batches import TextBatch
+from gradproof.models.data.tokens import BOS, EOS, PAD
+from gradproof.models.decoding.incremental import stepper
+from gradproof.models.decoding.search import beam_search, greedy, sample
+from gradproof.models.nets.kinds import PAIR_MODELS, make_model
+from gradproof.models.standalone.file import CONFIGS, RATE, standalone
+from gradproof.models.training.tiny import train_tiny
+from gradproof.models.training.trainer import Settings, Trainer
 
 MODELS = ("transformer", "gpt", "bert", "seq2seq")
 STEPS = 12
@@ -213,7 +213,7 @@ def test_without_torch_a_model_is_skipped(capsys: pytest.CaptureFixture[str], mo
 
 def test_a_wrong_gradient_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    from gradproof.models import equivalence
+    from gradproof.models.torch import equivalence
 
     rows = [equivalence.Row("loss", 1e-16), equivalence.Row("gradient of E", float("nan"))]
     monkeypatch.setattr(equivalence, "verify", lambda *_: iter([({"tied": True}, rows)]))

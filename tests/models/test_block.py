@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradproof.models import equations, recurrent_equations
-from gradproof.models.block import Block, Equations, _Key, derived, differentiated
-from gradproof.models.transformer import Transformer, TransformerConfig
+from gradproof.models.nets import recurrent_equations
+from gradproof.models.nets import transformer_equations as equations
+from gradproof.models.nets.block import Block, Equations, _Key, derived, differentiated
+from gradproof.models.nets.transformer import Transformer, TransformerConfig
 from gradproof.symbolic.equations.roles import Kind
 
 STATED = {

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from gradproof.models import plots
-from gradproof.models.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
+from gradproof.models.data.tokens import Vocabulary, tokeniser_from_json
 from gradproof.models.errors import CheckpointError, DataError, MissingPackageError
 from gradproof.models.files import replacing
-from gradproof.models.tokens import Vocabulary, tokeniser_from_json
+from gradproof.models.training import plots
+from gradproof.models.training.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
 
 
 def example(seed: int = 0) -> Checkpoint:
@@ -165,7 +165,7 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
 FILL_DISK = """
 import resource, signal, sys
 import numpy as np
-from gradproof.models.checkpoint import Checkpoint, save_checkpoint
+from gradproof.models.training.checkpoint import Checkpoint, save_checkpoint
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
@@ -203,7 +203,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 FULL_DISK = """
 import os, sys
 import numpy as np
-from gradproof.models.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gradproof.models.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 save_checkpoint(sys.argv[1], Checkpoint({"w": np.arange(9)}))
 try:
     save_checkpoint(sys.argv[1], Checkpoint({"w": np.zeros(100_000)}))

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradproof.models import cmu, data, tasks
-from gradproof.models.batches import PairBatches, Ragged, encode_pairs, evaluation_batches, pair_batch
-from gradproof.models.data import Pair
+from gradproof.models.data import cmu, tasks
+from gradproof.models.data import pairs as data
+from gradproof.models.data.batches import PairBatches, Ragged, encode_pairs, evaluation_batches, pair_batch
+from gradproof.models.data.pairs import Pair
+from gradproof.models.data.text_batches import TextBatches, mask_tokens, text_windows
+from gradproof.models.data.tokens import BOS, EOS, MASK, PAD, UNK, BytePairTokeniser, Vocabulary, tokeniser_from_json
 from gradproof.models.errors import CheckpointError, DataError, MissingPackageError
-from gradproof.models.text_batches import TextBatches, mask_tokens, text_windows
-from gradproof.models.tokens import BOS, EOS, MASK, PAD, UNK, BytePairTokeniser, Vocabulary, tokeniser_from_json
 
 LETTERS = Vocabulary.build(["abcdefghij"], kind="char")
 

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradproof.models.decoding import Step, _draw, beam_search, greedy, normalised_score, reorder, sample, start_tokens
+from gradproof.models.decoding.filters import best, top_k_filter, top_p_filter
+from gradproof.models.decoding.search import (
+    Step,
+    _draw,
+    beam_search,
+    greedy,
+    normalised_score,
+    reorder,
+    sample,
+    start_tokens,
+)
 from gradproof.models.errors import DecodingError
-from gradproof.models.filters import best, top_k_filter, top_p_filter
 
 END = 1
 

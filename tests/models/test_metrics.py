@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from gradproof.models.decoding.metrics import Perplexity, bleu, edit_distance, error_rates, perplexity
 from gradproof.models.errors import MetricError, QuantisationError
-from gradproof.models.metrics import Perplexity, bleu, edit_distance, error_rates, perplexity
-from gradproof.models.quantise import quantise, quantise_parameters, report
+from gradproof.models.nets.quantise import quantise, quantise_parameters, report
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 SENTENCES = st.lists(st.sampled_from("abc"), min_size=1, max_size=14)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradproof.models.errors import TrainingError
-from gradproof.models.optimisers import CHUNK, Optimiser, clip, clip_factor, global_norm, schedule
+from gradproof.models.training.optimisers import CHUNK, Optimiser, clip, clip_factor, global_norm, schedule
 
 # ours, its settings, the rate, torch's class and its settings
 PAIRS: list[tuple[str, dict[str, float], str, dict[str, Any]]] = [

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradproof.models import seq2seq
-from gradproof.models.batches import PairBatch
-from gradproof.models.equivalence import compare, random_pairs, seq2seq_other
+from gradproof.models.data.batches import PairBatch
 from gradproof.models.errors import TrainingError
-from gradproof.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from gradproof.models.nets import seq2seq
+from gradproof.models.nets.seq2seq import Seq2Seq, Seq2SeqConfig
+from gradproof.models.torch.equivalence import compare, random_pairs, seq2seq_other
 
 MODELS: list[dict[str, Any]] = [
     {"cell": "gru", "score": "dot"},

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from gradproof.cli.commands.train import train_command
-from gradproof.models import tiny
 from gradproof.models.errors import TrainingError
+from gradproof.models.training import tiny
 
 
 @pytest.mark.parametrize("row", [*tiny.evidence(), *tiny.loss_and_weight()], ids=lambda row: row.label)

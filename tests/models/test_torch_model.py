@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradproof.models.equivalence import random_pairs
 from gradproof.models.errors import TrainingError
-from gradproof.models.runs import make_model
-from gradproof.models.seq2seq import Seq2Seq
-from gradproof.models.torch_model import TorchModel
+from gradproof.models.nets.kinds import make_model
+from gradproof.models.nets.seq2seq import Seq2Seq
+from gradproof.models.torch.backend import TorchModel
+from gradproof.models.torch.equivalence import random_pairs
 
 torch = pytest.importorskip("torch")
 CONFIG = {"source_size": 9, "target_size": 11, "width": 8, "embedded": 4}
 SCRIPT = """
 import json, sys
 import numpy as np
-from gradproof.models.equivalence import random_pairs
-from gradproof.models.runs import make_model
-from gradproof.models.torch_model import TorchModel, group
-from gradproof.models.training import Settings, Trainer
+from gradproof.models.torch.equivalence import random_pairs
+from gradproof.models.nets.kinds import make_model
+from gradproof.models.torch.backend import TorchModel, group
+from gradproof.models.training.trainer import Settings, Trainer
 
 model = make_model("seq2seq", json.loads(sys.argv[1]), dtype=np.float64)
 batch = random_pairs(np.random.default_rng(0), 5, 6, 7, (9, 11))
@@ -51,7 +51,7 @@ def test_torch_code_has_the_gradients_of_the_numpy_code(kind: str) -> None:
 
 def test_two_processes_train_as_two_threads(tmp_path: Path) -> None:
     """Dropout included: process k draws the masks of shard k."""
-    from gradproof.models.training import Settings, Trainer
+    from gradproof.models.training.trainer import Settings, Trainer
 
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)

@@ -17,17 +17,17 @@ from click.testing import CliRunner
 
 from gradproof.cli.commands.decode import decode_command, evaluate_command
 from gradproof.cli.commands.train import train_command
-from gradproof.models.batches import PairBatch, PairBatches, encode_pairs
-from gradproof.models.checkpoint import load_checkpoint, save_checkpoint
-from gradproof.models.decoding import beam_search, greedy, start_tokens
+from gradproof.models.data.batches import PairBatch, PairBatches, encode_pairs
+from gradproof.models.data.tasks import task_pairs
+from gradproof.models.data.tokens import BOS, Vocabulary
+from gradproof.models.decoding.incremental import stepper
+from gradproof.models.decoding.search import beam_search, greedy, start_tokens
 from gradproof.models.errors import CheckpointError, DataError, DecodingError, TrainingError
-from gradproof.models.incremental import stepper
-from gradproof.models.model import Model
-from gradproof.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from gradproof.models.tasks import task_pairs
-from gradproof.models.tokens import BOS, Vocabulary
-from gradproof.models.training import Settings, Trainer, added, gradients_of, shards
-from gradproof.models.transformer import Transformer, TransformerConfig
+from gradproof.models.nets.model import Model
+from gradproof.models.nets.seq2seq import Seq2Seq, Seq2SeqConfig
+from gradproof.models.nets.transformer import Transformer, TransformerConfig
+from gradproof.models.training.checkpoint import load_checkpoint, save_checkpoint
+from gradproof.models.training.trainer import Settings, Trainer, added, gradients_of, shards
 
 PAIRS = task_pairs("dates", 60)
 VOCABULARY = Vocabulary.build([pair.source + pair.target for pair in PAIRS], kind="char")
@@ -192,7 +192,7 @@ def test_the_cache_changes_nothing(family: str, settings: dict[str, Any]) -> Non
 
 
 def _text(tokens: Any) -> Any:
-    from gradproof.models.text_batches import TextBatch
+    from gradproof.models.data.text_batches import TextBatch
 
     seen = np.ones(tokens.shape, bool)
     return TextBatch(tokens, tokens, seen, seen)
@@ -409,7 +409,7 @@ def test_as_many_threads_as_cores_take_one_core_each() -> None:
     from concurrent.futures import ThreadPoolExecutor
     from threading import Barrier
 
-    from gradproof.models.training import spread
+    from gradproof.models.training.trainer import spread
 
     before = os.sched_getaffinity(0)
     count = len(before)

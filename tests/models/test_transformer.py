@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradproof.models import equations
-from gradproof.models.batches import PairBatch
-from gradproof.models.block import Block
-from gradproof.models.equivalence import compare, random_pairs, random_text, transformer_other
+from gradproof.models.data.batches import PairBatch
+from gradproof.models.data.text_batches import TextBatch
 from gradproof.models.errors import TrainingError
-from gradproof.models.positions import rotations, sinusoids
-from gradproof.models.text_batches import TextBatch
-from gradproof.models.transformer import Transformer, TransformerConfig, allowed
+from gradproof.models.nets import transformer_equations as equations
+from gradproof.models.nets.block import Block
+from gradproof.models.nets.positions import rotations, sinusoids
+from gradproof.models.nets.transformer import Transformer, TransformerConfig, allowed
+from gradproof.models.torch.equivalence import compare, random_pairs, random_text, transformer_other
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.attention import MASKED_BLOCK, MASKED_WEIGHTS
 from gradproof.symbolic.language.reader import build

@@ -63,6 +63,24 @@ def backward(X, W, Y):
     R = X @ W - Y
     return 2*R @ W.T, 2*X.T @ R, -2*R
 """
+TANH = """
+import numpy as np
+
+def forward(x):
+    return np.tanh(x)
+
+def backward(dout, x):
+    return dout*(1 - np.tanh(x)**2)
+"""
+SQUARE = """
+import numpy as np
+
+def forward(x):
+    return x**2
+
+def backward(dout, x):
+    return 2*dout*x
+"""
 COUNTING = "buffer = 0\n" + LEAST_SQUARES.replace(
     "    X, W, R = cache", "    global buffer; X, W, R = cache; buffer += 1"
 ).replace("-2*g*R", "-2*g*R*(1 + 1e-12*buffer)")
@@ -86,6 +104,14 @@ NUMPY = [
     (LOOKUP.replace("np.add.at(dE, w, dout)", "dE[w] += dout"), EMBEDDING, "refuted", "the gradient by E differs"),
     (GIVEN_VALUE, ("tanh(x)", {"x": "n"}), "agrees", ""),
     (GIVEN_VALUE.replace("out**2", "x**2"), ("tanh(x)", {"x": "n"}), "refuted", "the gradient by x differs"),
+    # wrong from a size on, from a magnitude on
+    (TANH, ("tanh(x)", {"x": "n"}), "agrees", ""),
+    (TANH.replace("x)**2)", "x)**2)*(1 + (len(x) > 5))"), ("tanh(x)", {"x": "n"}), "refuted", "2 times"),
+    (TANH.replace("x)**2)", "x)**2)*(1 + (len(x) > 30))"), ("tanh(x)", {"x": "n"}), "refuted", "for n = 40"),
+    (SQUARE, ("x**2", {"x": "n"}), "agrees", ""),
+    (SQUARE.replace("*x", "*np.clip(x, -50, 50)"), ("x**2", {"x": "n"}), "refuted", "the gradient by x differs"),
+    (SQUARE.replace("*x", "*np.where(abs(x) < 2e-3, 0, x)"), ("x**2", {"x": "n"}), "refuted", "by x differs"),
+    (SQUARE.replace("*x", "*np.where(x > 30, np.nan, x)"), ("x**2", {"x": "n"}), "agrees", "is not finite for numbers"),
     (COUNTING, SQUARES, "refuted", "when it runs again"),
     (NO_COTANGENT.replace("-2*R", "'R'"), SQUARES, "refuted", "by Y is no array of real numbers in your code"),
     (NO_COTANGENT.replace("-2*R", "R*1j"), SQUARES, "refuted", "by Y is no array of real numbers in your code"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradproof.models.block import Equations, cotangent, derived
-from gradproof.models.equations import attention, embedding, feed_forward, loss, norm
-from gradproof.models.recurrent_equations import attention as readout
-from gradproof.models.recurrent_equations import layer
+from gradproof.models.nets.block import Equations, cotangent, derived
+from gradproof.models.nets.recurrent_equations import attention as readout
+from gradproof.models.nets.recurrent_equations import layer
+from gradproof.models.nets.transformer_equations import attention, embedding, feed_forward, loss, norm
 from gradproof.numeric.compile import compile_numpy
 from gradproof.numeric.printers.inplace_printer import ADD_ROWS
 from gradproof.symbolic.language.reader import build

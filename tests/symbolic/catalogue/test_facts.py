@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from gradproof.models.evidence import tiny_hessian
-from gradproof.models.filters import top_p_filter
-from gradproof.models.metrics import bleu
-from gradproof.models.optimisers import clip
-from gradproof.models.positions import sinusoids
-from gradproof.models.quantise import quantise
+from gradproof.models.decoding.filters import top_p_filter
+from gradproof.models.decoding.metrics import bleu
+from gradproof.models.evidence.claims import tiny_hessian
+from gradproof.models.nets.positions import sinusoids
+from gradproof.models.nets.quantise import quantise
+from gradproof.models.training.optimisers import clip
 from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, distance, holds, same
 from gradproof.symbolic.catalogue.losses import KL, SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES
@@ -122,7 +122,7 @@ def test_torchs_divisor_is_not_the_formulas() -> None:
 
 def test_hessian_of_the_tiny_model_against_torch() -> None:
     torch = pytest.importorskip("torch")
-    from gradproof.models import tiny
+    from gradproof.models.training import tiny
     from gradproof.numeric.oracles import find
 
     start = {name: torch.tensor(value) for name, value in tiny.start().items()}

@@ -9,7 +9,7 @@ import pytest
 
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.errors import ExpressionError, GradproofError, ShapeError, UnknownNameError
-from gradproof.symbolic.language.matlab import parse_matlab
+from gradproof.symbolic.language.matlab.parser import parse_matlab
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.whitelist import place
 
