@@ -16,6 +16,7 @@ from gradproof.symbolic.equations.origins import Softmax
 from gradproof.symbolic.equations.roles import PLAIN, Kind, Role
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.language.demands import Demands
 from gradproof.symbolic.language.operators import MAX_SUMS
 from gradproof.symbolic.language.random_arrays import OPTIONS, declared_law
 from gradproof.symbolic.language.syntax import Declaration
@@ -74,6 +75,7 @@ class Builder:
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
     given: set[Index] = field(default_factory=set)  # letters whose range was written down
     kept: frozenset[str] = frozenset()  # names that stay as they were written
+    demands: Demands = field(default_factory=Demands)
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0
 

@@ -67,6 +67,9 @@ def _of_matrix(b: Builder, kind: str, a: Value) -> Value:
     size = a.sizes[-1]
     _define(b, "inv", access.name, size)  # for its own sake, or for the derivative of a determinant
     name = _define(b, kind, access.name, size)
+    if kind != "det":
+        determinant = Implicit("det", access.name, size, *access.indices[:-2])
+        b.demands.add(Value(determinant, a.letters[:-2], a.sizes[:-2]), "!=")
     b.preferred = preferred
     batch, (i, j) = access.indices[:-2], a.letters[-2:]
     own: tuple[Index, ...] = ((j, i) if transposed else (i, j)) if kind == "inv" else ()

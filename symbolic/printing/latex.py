@@ -31,7 +31,7 @@ class LatexPrinter(Printer):
 
     minus, odot, oslash, both = "-", r" \odot ", r" \oslash ", r" \wedge "
     ones, identity, unit_vector, unit_matrix, delta = r"\mathbf{1}", "I", "e", "E", r"\delta"
-    transpose_sign, transpose_inverse, infinity, pi = r"\top", r"-\top", r"\infty", r"\pi"
+    transpose_sign, transpose_inverse, infinity, pi, euler = r"\top", r"-\top", r"\infty", r"\pi", r"\exp(1)"
     frobenius, dagger, free_axis, axis = "F", r"\odot ", r"\cdot", r"\mathrm{axis}="
 
     def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:

@@ -21,7 +21,7 @@ Piece = tuple[str, int]  # text, and how tightly its loosest part binds
 class NumeralPrinter(ABC):
     """Writes SymPy expressions without reductions; subclasses spell the single signs."""
 
-    minus, infinity, pi, free_axis = "−", "", "", "·"
+    minus, infinity, pi, euler, free_axis = "−", "", "", "", "·"
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -89,7 +89,7 @@ class NumeralPrinter(ABC):
         if expr is S.Pi:
             return self.pi, ATOM
         if expr is S.Exp1:
-            return "e", ATOM
+            return self.euler, ATOM
         if isinstance(expr, Integer):
             return str(abs(expr)) if expr >= 0 else f"{self.minus}{-expr}", ATOM if expr >= 0 else SUM
         if isinstance(expr, Rational):

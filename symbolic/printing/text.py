@@ -33,7 +33,8 @@ class TextPrinter(Printer):
     """Spells formulas in Unicode."""
 
     ones, identity, unit_vector, unit_matrix, delta = "𝟏", "I", "e", "E", "δ"
-    transpose_sign, transpose_inverse, infinity, pi, frobenius, dagger = "ᵀ", "⁻ᵀ", "∞", "π", "F", "⊙"
+    transpose_sign, transpose_inverse, infinity, frobenius, dagger = "ᵀ", "⁻ᵀ", "∞", "F", "⊙"
+    pi, euler = "π", "exp(1)"  # e is a name like any other
     axis = "axis="
 
     def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:
