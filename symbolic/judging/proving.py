@@ -137,7 +137,7 @@ def _with_steps(system: System, left: Expr, right: Expr, scope: Scope, facts: Fa
                 told = zip(cases, shown, strict=True)
                 return (*steps, *first, *(step for case, part in told for step in _told(simpler, case, part)))
     except StepError as error:
-        if "differ at" in str(error):
+        if error.difference is not None:
             raise
     except (GradproofError, RecursionError):
         pass  # too large, or a step has no value at any point at which it could be checked
@@ -204,7 +204,7 @@ def _equal(system: System, scope: Scope, rule: str, left: Expr, right: Expr, **w
 def _induction(system: System, found: Linear, body: Expr) -> list[ProofStep]:
     """The closed form of a recurrence, its first entry, and the step from one entry to the next."""
     steps = found.steps
-    t, name = steps.time, text.plain_name(steps.array.name)[0]
+    t, name = steps.time, text.printed(steps.array.name, system)
     everywhere = {letter: (lo, hi) for letter, lo, hi in steps.array.axes(steps.outs)}
     form = Access(steps.array.name, *steps.outs), steps.turned(body)
     return [
