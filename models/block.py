@@ -25,10 +25,11 @@ from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.symbolic.derive import derive_system
 from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
 from gradproof.symbolic.equations.functions import relu
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.folding.fold import fold, plain, put_in
+from gradproof.symbolic.folding.fold import fold
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
 

@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sympy import Add, Expr, Function, Mul, Pow, Symbol
 
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, letters, names
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, RuleError
 from gradproof.symbolic.folding.facts import Facts
-from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.folding.fold import facts, normalise
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Declaration, Program

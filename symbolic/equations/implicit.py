@@ -21,7 +21,6 @@ matrix beside it, for its derivative.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, count
 from typing import Any
 
 from sympy import Expr, Integer, S
@@ -137,7 +136,7 @@ def complete(system: System) -> System:
     for body in [e.body for e in system.equations if isinstance(e.body, Implicit)]:
         if body.matrix in known:
             continue
-        name = known[body.matrix] = _free_name(f"{body.matrix}_inv", system)
+        name = known[body.matrix] = system.free_name(f"{body.matrix}_inv")
         source = system.arrays[body.matrix]
         outs = out_letters(source.rank)
         arrays.append(Array(name, source.shape, source.origin, source.properties & MATRIX))
@@ -145,9 +144,3 @@ def complete(system: System) -> System:
         inverse = Implicit("inv", body.matrix, body.size, *outs)
         equations.append(Equation(name, outs, source.axes(outs), inverse, shown))
     return system.extended(arrays, equations, system.outputs) if equations else system
-
-
-def _free_name(name: str, system: System) -> str:
-    taken = {*system.arrays, *map(str, system.sizes)}
-    choices = chain([name], (f"{name}{k}" for k in count(1)))
-    return next(choice for choice in choices if choice not in taken)
