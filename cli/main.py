@@ -8,29 +8,33 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import traceback
 from typing import Any
 
 import click
 
+OURS = 70  # the exit code of a fault of gradproof's own: none that a verdict has
+FAULT = "This is a fault of gradproof, not of your input. Please report it with the command that you ran"
+
 # name → (module, one line of help)
 COMMANDS = {
-    "list": ("catalogue", "List the documented formulas."),
-    "show": ("catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
-    "derive": ("derive", "Derive a documented formula or your own expression."),
-    "check": ("check", "Check a formula that you wrote."),
-    "audit": ("audit", "Report on all documented claims: verdicts and evidence."),
-    "verify": ("verify", "Compare derived formulas with torch autograd and other independent sources."),
-    "variance": ("statistics", "The variance of an expression of random arrays."),
-    "expectation": ("statistics", "The expectation of an expression of random arrays."),
-    "count": ("statistics", "Count parameters and operations."),
-    "export": ("export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
-    "experiment": ("experiment", "Run an experiment: a table, a figure, a conclusion."),
-    "code": ("code", "Write the code of a formula or a model to a file that stands alone."),
-    "train": ("train", "Train a model with generated code."),
-    "decode": ("decode", "Translate or continue a text with a trained run."),
-    "evaluate": ("decode", "Perplexity, error rates and BLEU of a trained run."),
-    "bench": ("bench", "Measure derivations, side by side with peers."),
-    "demo": ("demo", "A tour: derive, check, export, train."),
+    "list": ("commands.catalogue", "List the documented formulas."),
+    "show": ("commands.catalogue", "Show one documented formula: statement, assumptions, source, verdict."),
+    "derive": ("commands.derive", "Derive a documented formula or your own expression."),
+    "check": ("commands.check", "Check a formula that you wrote."),
+    "audit": ("commands.audit", "Report on all documented claims: verdicts and evidence."),
+    "verify": ("commands.verify", "Compare derived formulas with torch autograd and other independent sources."),
+    "variance": ("commands.moments", "The variance of an expression of random arrays."),
+    "expectation": ("commands.moments", "The expectation of an expression of random arrays."),
+    "count": ("commands.moments", "Count parameters and operations."),
+    "export": ("commands.export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
+    "experiment": ("commands.experiment", "Run an experiment: a table, a figure, a conclusion."),
+    "code": ("commands.code", "Write the code of a formula or a model to a file that stands alone."),
+    "train": ("commands.train", "Train a model with generated code."),
+    "decode": ("commands.decode", "Translate or continue a text with a trained run."),
+    "evaluate": ("commands.decode", "Perplexity, error rates and BLEU of a trained run."),
+    "bench": ("bench.command", "Measure derivations, side by side with peers."),
+    "demo": ("commands.demo", "A tour: derive, check, export, train."),
 }
 
 
@@ -70,6 +74,7 @@ class Lazy(click.Group):
     default="en",
     help="Language of what is said: titles, reasons, evidence, reports.",
 )
+@click.option("--traceback", is_flag=True, expose_value=False, help="Show where a fault of gradproof's own happens.")
 @click.version_option(package_name="gradproof")
 @click.pass_context
 def group(ctx: click.Context, notes: str | None, lang: str) -> None:
@@ -81,13 +86,13 @@ def group(ctx: click.Context, notes: str | None, lang: str) -> None:
     """
     ctx.obj = {"lang": lang, "notes": notes}
     if notes:
-        from gradproof.cli.notes import load
+        from gradproof.cli.commands.notes import load
 
         load(notes)
 
 
 def main() -> None:
-    """Run the command: exit 0 done, 1 a check failed, 2 used wrongly, 3 could not decide."""
+    """Run the command: exit 0 done, 1 a check failed, 2 used wrongly, 3 could not decide, 70 a fault of ours."""
     sys.exit(run(sys.argv[1:]))
 
 
@@ -98,7 +103,12 @@ def _protected(argument: str) -> str:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code; errors of the input are one message on stderr."""
+    """Run one command line and return its exit code; errors of the input are one message on stderr.
+
+    `--traceback` may stand anywhere in it.
+    """
+    shown = "--traceback" in arguments
+    arguments = [argument for argument in arguments if argument != "--traceback"]
     try:
         result: Any = group.main(
             args=[_protected(argument) for argument in arguments], prog_name="gradproof", standalone_mode=False
@@ -119,10 +129,14 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         click.echo(f"gradproof: {error.filename or ''} {error.strerror or error}".replace("  ", " "), err=True)
         return 2
-    except ValueError as error:
-        from gradproof.symbolic.errors import GradproofError
+    except Exception as error:
+        from gradproof.symbolic.errors import Defect, GradproofError
 
-        if not isinstance(error, GradproofError):
-            raise
-        click.echo(f"gradproof: {error}", err=True)
-        return 2
+        if isinstance(error, GradproofError) and not isinstance(error, Defect):
+            click.echo(f"gradproof: {error}", err=True)
+            return 2
+        if shown:
+            traceback.print_exc()
+        hint = "" if shown else "; --traceback shows where it happens"
+        click.echo(f"gradproof: {type(error).__name__}: {error}\n{FAULT}{hint}", err=True)
+        return OURS

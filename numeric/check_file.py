@@ -7,8 +7,9 @@ This is the one place of gradproof that runs a user's code. The file holds eithe
   `backward` then takes the cache in place of the inputs. It returns the gradients in the order of forward's
   parameters, or a dictionary by name; one alone may be returned as it is.
 
-The parameters of `forward` are called like the arrays of the expression. Both sides are compared in float64 at points
-of several sizes, the smallest first, under a random cotangent; the derived gradient is computed to 40 digits.
+The parameters of `forward` are called like the arrays of the expression. Both sides are compared in float64 under a
+random cotangent, at sizes from 0 to 40, the smallest first, at numbers from 1/1000 to 1000, and on both sides of every
+threshold of the expression; the derived gradient is computed to 40 digits.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import importlib.util
 import inspect
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,20 +32,24 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from gradproof.symbolic.check import Verdict
-from gradproof.symbolic.derive import Derivation, derive_system
+from gradproof.symbolic.checking.check import Verdict
+from gradproof.symbolic.deriving.derivation import Derivation, derive_system
 from gradproof.symbolic.equations.calculus import bar
-from gradproof.symbolic.equations.evaluate import Point, Undefined
+from gradproof.symbolic.equations.evaluate import Point
 from gradproof.symbolic.errors import ExpressionError, GradproofError
 from gradproof.symbolic.folding.checks import at_least_one, small_sizes
 from gradproof.symbolic.judging.counterexample import Counterexample, number
+from gradproof.symbolic.judging.reaching import Reach
 from gradproof.symbolic.judging.sampling import Draw, Pair, Precise, drawn, given
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Declaration, Program, parse
 
 TOLERANCE = 1e-9  # relative to the largest entry, in float64
 TOLERANCES = {4: 1e-4, 2: 1e-2}  # by bytes of a number, for code that works in float32 or float16
+COARSE = 1000  # times as much is allowed where the numbers are large or small: code may round differently there
 POINTS = 8
+LARGE = (7, 13, 26, 40)  # one size after the other takes these values
+FAR = ("far", "far positive", "narrow") * 2
 CACHES = ("cache", "ctx", "saved", "context", "stash")
 VALUES = ("out", "output", "value", "result", "y_pred", "pred")
 
@@ -82,27 +89,39 @@ def check_file(
 def compared(written: Written, derivation: Derivation, seed: int) -> Verdict:
     """Compare at several points, the smallest first."""
     correct = "; ".join(derivation.lines())
-    worst, count = 0.0, 0
-    for draw in _points(derivation, seed):
+    worst, count, notes = 0.0, 0, dict[str, None]()
+    for draw, coarse in _points(derivation, seed):
         try:
             point = Reference(derivation, draw)
-        except Undefined:
+        except GradproofError:  # no value there, or too large
             continue
-        found = point.judged(written)
+        try:
+            found = point.judged(written, coarse)
+        except CodeFails as error:
+            if 0 not in draw.sizes.values():
+                raise
+            notes[str(error)] = None
+            continue
+        if isinstance(found, str):
+            notes[found] = None
+            continue
         if isinstance(found, Verdict):
             return replace(found, correct=correct)
-        worst, count = max(worst, found), count + 1
+        worst, count = max(worst, 0 if coarse else found), count + 1
     if not count:
         return Verdict("undecided", "the expression has no value at the random points that were tried", correct=correct)
     how = (
-        f"{written.name} equals the derived gradients by {', '.join(derivation.wrt)} at {count} random points of"
-        f" several sizes, under random cotangents, in float64 (largest relative error {worst:.0e})"
+        f"{written.name} equals the derived gradients by {', '.join(derivation.wrt)} at {count} points, small and large"
+        f" numbers, several sizes, under random cotangents, in float64 (largest relative error {worst:.0e})"
     )
-    return Verdict("agrees", how, correct=correct)
+    return Verdict("agrees", how, correct=correct, note="; ".join(notes))
 
 
-def _points(derivation: Derivation, seed: int) -> Iterator[Draw]:
-    """Points of growing sizes; the first hold simple numbers, no two of an array alike, so that no kink is met."""
+def _points(derivation: Derivation, seed: int) -> Iterator[tuple[Draw, bool]]:
+    """Points of growing sizes, and whether they are compared coarsely.
+
+    The first hold simple numbers, no two of an array alike, so that no kink is met.
+    """
     pair = Inputs(derivation.system, derivation.output, derivation.output)
     symbols = derivation.system.sizes
     shapes = at_least_one(derivation.system)
@@ -111,7 +130,16 @@ def _points(derivation: Derivation, seed: int) -> Iterator[Draw]:
         if any(int(shape.xreplace(sizes)) < 1 for shape in shapes):
             sizes = small_sizes(derivation.system, seed + k)
         draw = drawn(pair, sizes, seed + k, "small" if k % 3 != 2 else "positive")
-        yield _simple(pair, draw, seed + k) if k < 2 else draw
+        yield (_simple(pair, draw, seed + k) if k < 2 else draw), False
+    reach = Reach(pair, seed, (derivation.output, *map(bar, derivation.wrt)))
+    small = small_sizes(derivation.system, seed)
+    for symbol, value in product(symbols, (*LARGE, 0)):
+        if reach.fits(sizes := {**small, symbol: value}, 0):
+            yield drawn(pair, sizes, seed + value, "small"), False
+    for draw in reach.points():
+        yield draw, True
+    for k, kind in enumerate(FAR):
+        yield drawn(pair, small_sizes(derivation.system, seed + k), seed + k, kind), True
 
 
 def _simple(pair: Pair, draw: Draw, seed: int) -> Draw:
@@ -122,6 +150,10 @@ def _simple(pair: Pair, draw: Draw, seed: int) -> Draw:
             numbers = [Fraction(int(v), 2) for v in rng.permutation([*range(-half, 0), *range(1, half + 1)])]
             draw = draw.with_entries(name, dict(zip(entries, numbers, strict=False)))
     return draw
+
+
+class CodeFails(GradproofError):
+    """The user's code raises an error."""
 
 
 class Inputs(Pair):
@@ -164,19 +196,21 @@ class Reference:
         values = [float(weight * self.point.entry(name, place)) for place in self.point.indices(name)]
         return np.array(values, dtype=np.float64).reshape(shape)
 
-    def judged(self, written: Written) -> Verdict | float:
-        """A refutation, or the largest relative error."""
+    def judged(self, written: Written, coarse: bool = False) -> Verdict | float | str:
+        """A refutation, the largest relative error, or why a coarse comparison says nothing."""
         value, gradients, changed = self._run(written)
         if changed:
             return Verdict("refuted", f"{written.name} changes its input {changed} in place")
-        if (found := self._differs("the value of forward", value, self.value)) is not None:
+        if coarse and (name := self._overflown(value, gradients)):
+            return f"{name} is not finite for numbers as large or as small as {self._extreme()}"
+        if (found := self._differs("the value of forward", value, self.value, coarse)) is not None:
             return found
         worst = 0.0
         again = self._run(written)[1]
         for name, right in self.gradients.items():
             if gradients.get(name) is None:
                 return Verdict("refuted", f"{written.name} returns no gradient by {name}")
-            if (found := self._differs(f"the gradient by {name}", gradients[name], right)) is not None:
+            if (found := self._differs(f"the gradient by {name}", gradients[name], right, coarse)) is not None:
                 return found
             if not np.array_equal(np.asarray(gradients[name]), np.asarray(again[name])):
                 how = f"{written.name} gives another gradient by {name} when it runs again at the same point"
@@ -191,17 +225,32 @@ class Reference:
             name: np.copy(self.arrays[name]) if name in self.arrays else sizes[name] for name in written.parameters
         }
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # of a mean of nothing
                 value, gradients = written.run(arrays, self.derivation.wrt, self.upstream)
         except GradproofError:
             raise
         except (Exception, SystemExit) as error:
             where = f" for {', '.join(f'{name} = {size}' for name, size in sizes.items())}" if sizes else ""
-            raise GradproofError(f"{written.name} fails{where}: {_place(error)}") from None
+            raise CodeFails(f"{written.name} fails{where}: {_place(error)}") from None
         changed = [n for n, array in arrays.items() if n in self.arrays and not np.array_equal(array, self.arrays[n])]
         return value, gradients, changed[0] if changed else ""
 
-    def _differs(self, what: str, mine: Any, right: NDArray[np.float64]) -> Verdict | None:
+    def _overflown(self, value: Any, gradients: Mapping[str, Any]) -> str:
+        """What is not finite in the user's code though it is in truth, in a number of its kind."""
+        pairs = [("the value of forward", value, self.value)]
+        pairs += [(f"your gradient by {name}", gradients.get(name), right) for name, right in self.gradients.items()]
+        for what, mine, right in pairs:
+            mine = np.asarray(mine) if mine is not None else right
+            if mine.dtype.kind == "f" and np.isfinite(right).all() and not np.isfinite(mine).all():
+                return what
+        return ""
+
+    def _extreme(self) -> str:
+        numbers = [abs(v) for a in self.arrays.values() if a.dtype.kind == "f" for v in np.ravel(a) if v]
+        return f"{max(numbers, key=lambda v: max(v, 1 / v)):.3g}" if numbers else "these"
+
+    def _differs(self, what: str, mine: Any, right: NDArray[np.float64], coarse: bool = False) -> Verdict | None:
         try:
             mine = np.asarray(mine)
         except Exception:  # what cannot be read as one array
@@ -214,7 +263,8 @@ class Reference:
             note = "it is transposed" if mine.shape == right.shape[::-1] else ""
             how = f"{what} has the shape {right.shape}; your code returns the shape {mine.shape}"
             return Verdict("refuted", how, note=note)
-        scale = max(float(np.max(np.abs(right), initial=0)), 1e-3)
+        scale = max(float(np.max(np.abs(right), initial=0)), 1.0 if coarse else 1e-3)
+        tolerance *= COARSE if coarse else 1
         apart = ~(np.abs(mine - right) <= tolerance * scale)
         if not apart.any():
             return None

@@ -14,8 +14,8 @@ from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import rows
 from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
-from gradproof.symbolic.check import check
-from gradproof.symbolic.derive import Derivation
+from gradproof.symbolic.checking.check import check
+from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.errors import GradproofError
 
 KINDS = {"jacobian": "Jacobian", "propagation": "Jacobian", "hessian": "Hessian", "tangent": "tangent"}

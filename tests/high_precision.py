@@ -9,11 +9,11 @@ import mpmath
 import numpy as np
 
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.deriving.products import hessian
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Program, parse
-from gradproof.symbolic.products import hessian
 
 Arrays = dict[str, np.ndarray]
 Torch = Callable[..., object]

@@ -11,10 +11,9 @@ import re
 import resource
 import signal
 import sys
-import time
 from pathlib import Path
 
-SECONDS = 2.0  # of processor time, so that a busy machine does not matter
+SECONDS = 120.0  # of processor time: what takes longer hangs
 MEMORY = 3 * 1024**3
 PIECES = """
 + - * / ** @ ( ) [ ] , ; : = == < > <= >= != . .T .mT ' " # \\ \n \t { } ! $ % & | ~ ^ ` lambda if else for in not and or is
@@ -215,14 +214,10 @@ def main(count: int, seed: int) -> None:
     rng = random.Random(seed)
     for number in range(count):
         text, declared = case(rng)
-        start = time.process_time()
         wrong = attempt(text, declared) or (f"touched {touched[0]}" if touched else "")
         touched.clear()
         if wrong:
-            seconds = round(time.process_time() - start, 2)
-            print(
-                json.dumps({"number": number, "wrong": wrong, "text": text, "declared": declared, "seconds": seconds})
-            )
+            print(json.dumps({"number": number, "wrong": wrong, "text": text, "declared": declared}))
             sys.stdout.flush()
     print(json.dumps({"tried": count, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 

@@ -59,7 +59,7 @@ class Experiment:
 
     def figure(self, path: str | Path) -> Path:
         """Draw every column over the first one; needs matplotlib."""
-        from gradproof.models.plots import drawing
+        from gradproof.models.training.plots import drawing
 
         with drawing(5.6, 3.6, path) as figure:
             axes = figure.add_subplot()

@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradproof.symbolic.catalogue.entry import Entry
-from gradproof.symbolic.derive import Derivation, Gradient, derive_system
+from gradproof.symbolic.deriving.derivation import Derivation, Gradient, derive_system
+from gradproof.symbolic.deriving.products import hessian, jacobian, jvp, propagation
 from gradproof.symbolic.equations.calculus import bar, dot
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
-from gradproof.symbolic.language.syntax import parse
-from gradproof.symbolic.products import hessian, jacobian, jvp, propagation
+from gradproof.symbolic.language.syntax import Program, parse
+
+
+def documented(entry: Entry) -> tuple[Program, System]:
+    """The program of an entry and its system, under the names of the document.
+
+    Raises GradproofError for an entry that states no expression.
+    """
+    if not entry.expression:
+        raise GradproofError(
+            f"{entry.id} states no function to differentiate; `gradproof audit {entry.id}` shows what it rests on"
+        )
+    program = parse(entry.expression)
+    return program, build(program, entry.shapes, entry.shown).renamed(entry.names)
 
 
 def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> Derivation:
@@ -22,12 +36,7 @@ def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> D
     >>> print(derive_entry(get("softmax.cross_entropy")).lines()[-1])
     l̄_j = p_j − 1[j = y]
     """
-    if not entry.expression:
-        raise GradproofError(
-            f"{entry.id} states no function to differentiate; `gradproof audit {entry.id}` shows what it rests on"
-        )
-    program = parse(entry.expression)
-    system = build(program, entry.shapes, entry.shown).renamed(entry.names)
+    program, system = documented(entry)
     if entry.mode == "jacobian":
         found = jacobian(system, entry.wrt, program, layout, lang)
     elif entry.mode == "tangent":

@@ -16,11 +16,11 @@ import mpmath
 from sympy import Integer, Symbol
 
 from gradproof.symbolic.catalogue.entry import Entry
-from gradproof.symbolic.derive import derive_system
+from gradproof.symbolic.deriving.derivation import derive_system
+from gradproof.symbolic.deriving.example import nested
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.example import nested
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
 

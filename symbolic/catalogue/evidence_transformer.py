@@ -11,9 +11,9 @@ from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, at, at_least, at_point, holds, same
 from gradproof.symbolic.catalogue.normalisation import BATCHNORM, BATCHNORM_SHAPES, LAYERNORM, LAYERNORM_SHAPES
 from gradproof.symbolic.catalogue.position import LOOKUP, LOOKUP_SHAPES
+from gradproof.symbolic.deriving.products import jacobian
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
-from gradproof.symbolic.products import jacobian
 
 
 def lookup() -> list[Evidence]:

@@ -3,7 +3,7 @@
 from gradproof.symbolic.catalogue.attention import PROJECTIONS
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 
-EVIDENCE = "gradproof.models.evidence:"
+EVIDENCE = "gradproof.models.evidence.claims:"
 PROJECTED = {"X": "n+1,d", "W_Q": "d,d_k", "W_K": "d,d_k", "W_V": "d,d_v"}
 # attention of the last of n+1 positions, from all of X or from the cached keys and values of the first n
 WHOLE = PROJECTIONS + "softmax(Q[n] @ K.T / sqrt(d_k)) @ V"

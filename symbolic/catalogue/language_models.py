@@ -164,7 +164,7 @@ add(
             ),
             Identity("exp(logsumexp(0*o))", "V", {"o": "V"}, "a uniform model over V words"),
         ),
-        evidence="gradproof.models.evidence:perplexity",
+        evidence="gradproof.models.evidence.claims:perplexity",
         note="A word of probability 0 makes it infinite; a mean above about 709 overflows float64 and is reported as"
         " infinite.",
         note_zh="出现概率为 0 的词时困惑度为无穷；均值超过约 709 时 float64 溢出，报告为无穷。",

@@ -19,7 +19,7 @@ from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.proving import Steps, proof, summary
 from gradproof.symbolic.judging.sampling import Pair, compared
 from gradproof.symbolic.language.reader import build
-from gradproof.symbolic.statistics.moment_steps import MomentResult
+from gradproof.symbolic.moments import MomentResult
 
 VALUE = "VALUE"
 OTHER = "VALUE_right"

@@ -276,7 +276,7 @@ add(
                 "one norm over several tensors: together they have the norm τ",
             ),
         ),
-        evidence="gradproof.models.evidence_sequences:clipping",
+        evidence="gradproof.models.evidence.sequences:clipping",
         assumptions=("τ > 0", "the norm is finite: an inf or NaN entry is an error"),
         note="torch divides by ‖g‖ + 1e−6; the formula does not.",
         note_zh="torch 的分母是 ‖g‖ + 1e−6，公式中没有这一项。",

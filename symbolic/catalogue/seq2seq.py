@@ -160,7 +160,7 @@ add(
                 "the most probable next word is the one with the largest logit",
             ),
         ),
-        evidence="gradproof.models.evidence_sequences:argmax",
+        evidence="gradproof.models.evidence.sequences:argmax",
         right=r"\log P(\hat y_{\text{greedy}} \mid x) \le \max_y \log P(y \mid x) \text{, equal for a"
         r" beam of width } V^T",
         note="Neither greedy nor beam search is guaranteed to find it, and a beam need not even score as well as"

@@ -329,7 +329,7 @@ add(
         TINY_SHAPES,
         TINY_PARAMETERS,
         shown=TINY_PARAMETERS,
-        evidence="gradproof.models.evidence:tiny_gradients",
+        evidence="gradproof.models.evidence.claims:tiny_gradients",
         note="Tokens (0, 1), target 2, loss at the last position only; M is the causal mask.",
         note_zh="词元 (0, 1)，目标 2，只在最后一个位置计算损失；M 为因果掩码。",
     )
@@ -358,7 +358,7 @@ add(
                 "the gradient of W_O, as if it were that of W_V",
             ),
         ),
-        evidence="gradproof.models.evidence:tiny_coincidence",
+        evidence="gradproof.models.evidence.claims:tiny_coincidence",
         right=r"\bar W_V = X^\top A^\top \bar R W_O^\top,\quad \bar W_O = V^\top A^\top \bar R",
         note="Both start as the identity matrix; from another start the two gradients differ.",
         note_zh="二者都以单位矩阵为初值；换一个初值两个梯度就不同。",

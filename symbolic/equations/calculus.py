@@ -35,9 +35,9 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.implicit import held, named
+from gradproof.symbolic.equations.radix import split_digits
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.folding.radix import split_digits
 
 
 @dataclass(frozen=True)

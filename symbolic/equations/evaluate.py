@@ -26,6 +26,7 @@ PRIME = 2**61 - 1
 Letters = dict[Index, int]
 Key = tuple[str, tuple[int, ...]]  # an array and the place of an entry
 Value = Any  # an int modulo PRIME or an mpf
+Matrix = list[list[Value]]
 
 
 class Undefined(GradproofError):
@@ -34,6 +35,10 @@ class Undefined(GradproofError):
 
 class Singular(Undefined):
     """A matrix without an inverse."""
+
+
+class Beyond(Undefined):
+    """A number too large to compute with: whether there is a value is not known."""
 
 
 class NotAlgebraic(GradproofError):
@@ -86,6 +91,10 @@ class Modular:
     def function(self, name: str, arguments: list[int]) -> int:
         return self._opaque(name, *arguments)
 
+    def eliminated(self, rows: Matrix) -> tuple[Matrix | None, Value]:
+        """Inverse (None where there is none) and determinant."""
+        return eliminate(rows, self)
+
     def compare(self, op: str, left: int, right: int) -> bool:
         if op in ("<", "<="):
             raise NotAlgebraic("an order: residues have none")
@@ -123,6 +132,8 @@ class HighPrecision:
         return a * b
 
     def power(self, base: mpmath.mpf, exponent: Value) -> mpmath.mpf:
+        if not isinstance(exponent, Rational):
+            within(exponent)
         exponent = self.number(exponent) if isinstance(exponent, Rational) else exponent
         if base == 0 and exponent < 0:
             raise Undefined("a division by zero")
@@ -134,6 +145,8 @@ class HighPrecision:
     def function(self, name: str, arguments: list[mpmath.mpf]) -> mpmath.mpf:
         if name == "maximum":
             return max(arguments)
+        if name not in ("log", "absolute", "relu", "sign"):
+            within(*arguments)
         try:
             value = ELEMENTWISE[name].value(*arguments)
         except (ValueError, ZeroDivisionError) as error:
@@ -144,8 +157,22 @@ class HighPrecision:
             raise Undefined(f"{name} of {mpmath.nstr(arguments[0], 5)} is infinite")
         return value
 
+    def eliminated(self, rows: Matrix) -> tuple[Matrix | None, Value]:
+        """Inverse (None where there is none) and determinant."""
+        return eliminate(rows, self)
+
     def compare(self, op: str, left: mpmath.mpf, right: mpmath.mpf) -> bool:
         return _relation(op, left, right)
+
+
+MAX_MAGNITUDE = 4000  # the binary exponent of an argument
+
+
+def within(*arguments: mpmath.mpf) -> None:
+    """Refuse arguments for which a function would be computed with millions of digits, as in sin(exp(exp(30)))."""
+    for value in arguments:
+        if mpmath.isfinite(value) and mpmath.mag(value) > MAX_MAGNITUDE:
+            raise Beyond("a number too large to compute with")
 
 
 class Scaled(HighPrecision):
@@ -399,7 +426,7 @@ def _implicit(point: Point, expr: Implicit, letters: Letters) -> Value:
     if key not in point.eliminated:
         places = range(point.integer(expr.size, letters))
         rows = [[point.entry(expr.matrix, (*batch, r, c)) for c in places] for r in places]
-        point.eliminated[key] = eliminate(rows, point.field)
+        point.eliminated[key] = point.field.eliminated(rows)
     inverse, determinant = point.eliminated[key]
     if expr.kind == "det":
         return determinant

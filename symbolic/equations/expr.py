@@ -238,6 +238,11 @@ def bound(level: int) -> Index:
     return Index(f"b{level}")
 
 
+def out_letters(rank: int) -> tuple[Index, ...]:
+    """The canonical letters of an equation's left side."""
+    return tuple(Index(f"o{k}") for k in range(rank))
+
+
 def fresh(scope: Iterable[Index], count: int) -> list[Index]:
     """Letters that do not occur in `scope`, always the same ones for the same scope."""
     taken = {letter.name for letter in scope}

@@ -7,7 +7,7 @@
     orthogonal   Σ_k Q[k, i] Q[k, j] = δ(i, j)
 
 How they simplify a formula is in `facts.py`. The derivative by such a variable is that of the formula with all entries
-free (`convention`): it is derived and checked so, and only what is printed in the end makes use of the property.
+free: it is derived and checked so, and only what is printed in the end makes use of the property.
 """
 
 from __future__ import annotations
@@ -114,24 +114,3 @@ VALUES: dict[frozenset[str], Callable[[Point, Array, Index], Any]] = {
     frozenset({"orthogonal"}): _orthogonal,
     frozenset({"orthogonal", "symmetric"}): _reflection,
 }
-
-CONVENTION = {
-    "en": "{name} is {what}; the derivative is that of the formula with all entries of {name} free:"
-    " dL = Σ {bar} · d{name} for every change d{name} that keeps {name} {what}",
-    "zh": "{name} 具有性质 {what}；这里的导数把 {name} 的所有元素视为独立变量："
-    "对任何保持该性质的 d{name}，dL = Σ {bar} · d{name}",
-}
-
-
-def convention(array: Array, lang: str = "en") -> str:
-    """How the derivative by an array with declared properties is meant; empty without any.
-
-    >>> from gradproof.symbolic.equations.system import Array
-    >>> convention(Array("S", properties=frozenset({"symmetric"})))
-    'S is symmetric; the derivative is that of the formula with all entries of S free: dL = Σ S̄ · dS for every ...'
-    """
-    from gradproof.symbolic.printing.text import plain_name
-
-    known = sorted(array.properties & PROPERTIES["all"])
-    name, bar = (plain_name(word)[0] for word in (array.name, f"{array.name}_bar"))
-    return CONVENTION[lang].format(name=name, bar=bar, what=" and ".join(known)) if known else ""

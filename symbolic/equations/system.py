@@ -13,15 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
-from typing import TYPE_CHECKING
 
 from sympy import Expr, Integer, Symbol, sympify
 
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, letters, map_accesses, names
+from gradproof.symbolic.equations.expr import out_letters as out_letters
+from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.errors import GradproofError
-
-if TYPE_CHECKING:
-    from gradproof.symbolic.statistics.distributions import Law
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ class Array:
             (letter, self.first(k), self.first(k) + size)
             for k, (letter, size) in enumerate(zip(letters, self.shape, strict=True))
         )
-
-
-def out_letters(rank: int) -> tuple[Index, ...]:
-    """The canonical letters of an equation's left side."""
-    return tuple(Index(f"o{k}") for k in range(rank))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from gradproof.symbolic.equations.evaluate import (
 )
 from gradproof.symbolic.equations.expr import Access, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.errors import Defect, GradproofError
 
 TOLERANCE = mpmath.mpf(10) ** -18
 TRIES = 16  # random points, the second half of them positive: for log, sqrt
@@ -39,8 +39,8 @@ def numbers(seed: int, attempt: int) -> HighPrecision:
     return HighPrecision(seed, attempt >= TRIES // 2) if attempt < TRIES else Scaled(seed)
 
 
-class StepError(GradproofError):
-    """A step of a derivation that does not hold: a defect of gradproof, never of the input."""
+class StepError(Defect):
+    """A step of a derivation that does not hold."""
 
 
 class NoPoint(GradproofError):
@@ -129,7 +129,7 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
                 return f"{how} ({said(sizes)})"
             break
     if difference is None:
-        raise StepError(f"no random point could be evaluated for {', '.join(names)}")
+        raise NoPoint(f"no random point could be evaluated for {', '.join(names)}")
     raise StepError(
         f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}"
     )

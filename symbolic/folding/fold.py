@@ -36,10 +36,10 @@ from gradproof.symbolic.equations.expr import (
     sum_,
 )
 from gradproof.symbolic.equations.functions import absolute, sigmoid
+from gradproof.symbolic.equations.numbers import decimal
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
-from gradproof.symbolic.printing.terms import decimal
 
 NOTHING = Facts()
 

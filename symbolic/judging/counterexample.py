@@ -173,11 +173,17 @@ def number(value: Any, digits: int = 6) -> str:
     >>> number(mpmath.mpf(1) / 3), number(mpmath.mpf(2)), number(mpmath.sqrt(2))
     ('1/3', '2', '1.41421')
     """
+    if value and not mpmath.mpf(10) ** -15 < abs(value) < mpmath.mpf(10) ** 15:
+        return mpmath.nstr(value, digits)
     near = Fraction(str(mpmath.nstr(value, 30))).limit_denominator(60)
     exact = abs(value - mpmath.mpf(near.numerator) / near.denominator) < mpmath.mpf(10) ** -14 * max(1, abs(value))
     if exact and (near.denominator <= 4 or 10**6 % near.denominator):
         return str(near)
     return mpmath.nstr(value, digits)
+
+
+def _numbers(value: Any) -> list[Any]:
+    return [number for row in value for number in _numbers(row)] if isinstance(value, list) else [value]
 
 
 def _plain(value: Any) -> int | float:
@@ -195,7 +201,14 @@ def _nested(entries: Mapping[Place, Any]) -> Any:
     return [_nested(row) for _, row in sorted(rows.items())]
 
 
+LONG = 40  # numbers of an array that are written out
+
+
 def _listed(value: Any) -> str:
+    numbers = _numbers(value)
+    if len(numbers) > LONG:
+        alike = len(set(numbers)) == 1
+        return f"all {_listed(numbers[0])}" if alike else f"{_listed(numbers[:3])[:-1]}, …] ({len(numbers)} numbers)"
     if isinstance(value, list):
         return f"[{', '.join(map(_listed, value))}]"
     return str(value) if isinstance(value, int) else number(mpmath.mpf(value))

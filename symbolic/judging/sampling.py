@@ -11,14 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from math import prod
 from typing import Any
 
 import mpmath
-from sympy import Expr, Rational, Symbol
+from sympy import Expr, Integer, Rational, Symbol
 
-from gradproof.symbolic.equations.evaluate import PRIME, HighPrecision, Modular, NotAlgebraic, Point, Undefined
+from gradproof.symbolic.equations.evaluate import (
+    PRIME,
+    Beyond,
+    HighPrecision,
+    Modular,
+    NotAlgebraic,
+    Point,
+    Undefined,
+)
 from gradproof.symbolic.equations.expr import Reduce, names
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
@@ -30,6 +38,7 @@ Entries = dict[Place, Any]
 Sizes = Mapping[Symbol, int]
 TOLERANCE = mpmath.mpf(10) ** -18
 MAX_SIZES = 60  # combinations of sizes that are tried
+MAX_PLACES = 60  # of a large array that are compared
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,12 @@ class Pair:
         bodies = [e.body for e in self.system.needed((self.right, self.claim)).equations]
         numbers = {abs(Fraction(int(n.p), int(n.q))) for body in bodies for n in body.atoms(Rational) if n != 0}
         return sorted({Fraction(1), *numbers})
+
+    @cached_property
+    def numerals(self) -> list[int]:
+        """The whole numbers that stand in the formulas, as thresholds of indices and of sizes do."""
+        equations = self.system.needed((self.right, self.claim)).equations
+        return sorted({abs(int(n)) for e in equations for n in e.body.atoms(Integer)} - {0, 1})
 
     @cached_property
     def ordered(self) -> bool:
@@ -117,6 +132,8 @@ def drawn(pair: Pair, sizes: Sizes, seed: int, kind: str = "small") -> Draw:
 
 def _number(rng: random.Random, kind: str, scales: Sequence[Fraction]) -> Fraction:
     value = Fraction(rng.randrange(200, 1500), 1000)
+    if "far" in kind:  # evenly in the logarithm, from 1/1000 to 1000
+        value = Fraction(round(10 ** rng.uniform(3, 9)), 10**6)
     if "wide" in kind:
         value *= rng.choice(scales) * rng.choice((Fraction(1, 10), 1, 3, 20))
     if "narrow" in kind:
@@ -176,55 +193,91 @@ class Sides:
         return claim is None or abs(right - claim) > tolerance * self.scale
 
 
-def entries(pair: Pair, draw: Draw) -> Iterator[tuple[Place, Any, Any]]:
+def point_at(pair: Pair, draw: Draw) -> Point:
+    return Point(pair.system, draw.sizes, Precise(draw.digits), given=given(pair, draw))
+
+
+def places(pair: Pair, sizes: Sizes, limit: int = MAX_PLACES) -> list[Place]:
+    """The places that are compared: all, or of a large array those at its ends and next to the numbers that occur."""
+    array = pair.system.arrays[pair.right]
+    shape = [int(size.xreplace(dict(sizes))) for size in array.shape]
+    if prod(shape) <= limit:
+        return list(product(*map(range, shape)))
+    rng = random.Random(repr((shape, limit)))
+    near = {number + step for number in pair.numerals for step in (-1, 0, 1)}
+    along = [
+        sorted({*(k for k in (0, 1, *near, size - 2, size - 1) if 0 <= k < size), rng.randrange(size)})
+        for size in shape
+    ]
+    found = {tuple(rng.choice(values) for values in along) for _ in range(4 * limit)}
+    return sorted(found, key=lambda place: rng.random())[:limit]
+
+
+def entries(pair: Pair, draw: Draw, limit: int = MAX_PLACES) -> Iterator[tuple[Place, Any, Any]]:
     """Place, right value and claimed value, entry by entry; None for a value that does not exist."""
-    point = Point(pair.system, draw.sizes, Precise(draw.digits), given=given(pair, draw))
+    point = point_at(pair, draw)
 
     def entry(name: str, place: Place) -> Any:
         try:
             value = point.entry(name, place)
+        except Beyond:
+            raise
         except (Undefined, OverflowError, ZeroDivisionError):
             point.pending.clear()
             return None
         return value if mpmath.isfinite(value) else None
 
-    for place in point.indices(pair.right):
+    for place in places(pair, draw.sizes, limit):
         yield place, entry(pair.right, place), entry(pair.claim, place)
 
 
-def sides(pair: Pair, draw: Draw) -> Sides:
+def sides(pair: Pair, draw: Draw, limit: int = MAX_PLACES) -> Sides:
     """Both sides at a point."""
-    found = list(entries(pair, draw))
+    found = list(entries(pair, draw, limit))
     return Sides({place: right for place, right, _ in found}, {place: claim for place, _, claim in found})
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What random points say: how many were compared, and the first at which the two sides differ."""
+    """What points say: how many were compared, the first at which the two sides differ, sizes that were too large."""
 
     compared: int
     differs: Draw | None
     reason: str = ""
+    skipped: tuple[Sizes, ...] = ()
+
+    def and_then(self, more: Comparison) -> Comparison:
+        """Both comparisons as one."""
+        skipped = (*self.skipped, *more.skipped)
+        return Comparison(self.compared + more.compared, more.differs, self.reason or more.reason, skipped)
 
 
-KINDS = ("small", "positive", "wide", "narrow", "small", "wide positive", "wide", "small", "wide", "positive", "wide")
+KINDS = (
+    *("small", "positive", "wide", "narrow", "far", "wide positive", "wide", "small"),
+    *("far positive", "wide", "positive", "far"),
+)
 
 
 def compared(pair: Pair, seed: int = 0, kinds: Iterable[str] = KINDS) -> Comparison:
-    """Compare the two sides at random points of random small sizes, to 40 digits and more.
+    """Compare the two sides at random points of random small sizes, to 40 digits and more."""
+    points = (drawn(pair, small_sizes(pair.system, seed + k), seed + k, kind) for k, kind in enumerate(kinds))
+    return compared_at(pair, points)
+
+
+def compared_at(pair: Pair, points: Iterable[Draw]) -> Comparison:
+    """Compare the two sides at points.
 
     A difference counts if it stays when it is computed with more digits, however small it is.
     """
-    count, reason = 0, ""
-    points = ((kind, small_sizes(pair.system, seed + k)) for k, kind in enumerate(kinds))
-    for k, (kind, sizes) in enumerate(chain(points, (("small", large) for large in larger(pair, seed)))):
-        draw = drawn(pair, sizes, seed + k, kind)
+    count, reason, skipped = 0, "", []
+    for draw in points:
         try:
             found = sides(pair, draw)
         except Undefined as error:
             reason = str(error)
             continue
         except GradproofError:  # too large
+            skipped.append(draw.sizes)
             continue
         if all(value is None for value in found.right.values()):
             reason = "the derivative has no value at the points that were tried"
@@ -232,21 +285,7 @@ def compared(pair: Pair, seed: int = 0, kinds: Iterable[str] = KINDS) -> Compari
         if (finer := _seen(pair, draw, found)) is not None:
             return Comparison(count, finer)
         count += 1
-    return Comparison(count, None, reason)
-
-
-LARGE = 11  # a formula with (n − 1)(n − 2)(n − 3) in it may be right at all small sizes
-MAX_ENTRIES = 150
-
-
-def larger(pair: Pair, seed: int = 0) -> Iterator[Sizes]:
-    """For every size a point at which it is large and the others are small."""
-    needed = at_least_one(pair.system)
-    for symbol in pair.system.sizes:
-        sizes = {**small_sizes(pair.system, seed), symbol: LARGE}
-        shape = [int(size.xreplace(sizes)) for size in pair.system.arrays[pair.right].shape]
-        if all(int(size.xreplace(sizes)) >= 1 for size in needed) and prod(shape) <= MAX_ENTRIES:
-            yield sizes
+    return Comparison(count, None, reason, tuple(skipped))
 
 
 MAX_DIGITS = 3000
@@ -315,6 +354,12 @@ class Degrees:
 
     def function(self, name: str, arguments: list[tuple[int, int]]) -> tuple[int, int]:
         return 1, 0
+
+    def eliminated(self, rows: list[list[tuple[int, int]]]) -> tuple[list[list[tuple[int, int]]], tuple[int, int]]:
+        """Cofactors are sums of products of the entries of all rows but one, over a common denominator."""
+        every = sum(entry[1] for row in rows for entry in row)
+        bound = sum(max(entry[0] for entry in row) for row in rows) + every
+        return [[(bound + every, bound + every)] * len(rows) for _ in rows], (bound, every)
 
     def compare(self, op: str, left: object, right: object) -> bool:
         raise NotAlgebraic("a comparison")

@@ -11,14 +11,15 @@ from typing import NoReturn
 from sympy import Expr, Integer, S, floor
 
 from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, height, letters, nonnegative
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.language.operators import MAX_SUMS
+from gradproof.symbolic.language.random_arrays import OPTIONS, declared_law
 from gradproof.symbolic.language.syntax import Declaration
-from gradproof.symbolic.language.values import ShapeMismatch, Value, same
+from gradproof.symbolic.language.values import ShapeMismatch, Value
 from gradproof.symbolic.language.whitelist import place
 from gradproof.symbolic.printing.text import plain_name
-from gradproof.symbolic.statistics.distributions import OPTIONS, declared_law
 
 UNKNOWN = Size("unknown")  # where a range ends that another piece of a recurrence will tell
 

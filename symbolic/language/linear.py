@@ -5,8 +5,9 @@ from __future__ import annotations
 from sympy import Expr
 
 from gradproof.symbolic.equations.expr import Access, Implicit, Index, delta
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.language.builder import Builder
-from gradproof.symbolic.language.values import ShapeMismatch, Value, matmul, same
+from gradproof.symbolic.language.values import ShapeMismatch, Value, matmul
 
 NAMES = {"inv": "{}_inv", "det": "d", "logdet": "l"}
 

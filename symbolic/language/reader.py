@@ -19,7 +19,7 @@ from sympy import Expr, Integer, Rational, S
 from gradproof.symbolic.equations.expr import Access, compare, height, is_condition, letters, negate, reduce_
 from gradproof.symbolic.equations.functions import absolute
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.errors import ExpressionError, GradproofError, ShapeError, UnknownNameError
+from gradproof.symbolic.errors import Defect, ExpressionError, ShapeError, UnknownNameError
 from gradproof.symbolic.folding.symmetry import inferred
 from gradproof.symbolic.language.builder import Builder, Letter
 from gradproof.symbolic.language.calls import CALLS, Call
@@ -89,7 +89,7 @@ def build(
     recognise_normalisations(builder, reader.named)
     system = inferred(builder.system(reader.unaliased(output)))
     if lost := set(system.inputs) - {declaration.name for declaration in declarations}:
-        raise GradproofError(f"{min(lost)} has lost its definition: a defect of gradproof")
+        raise Defect(f"{min(lost)} has lost its definition")
     for recurrence in reader.recurrences.values():
         recurrence.check_first_step(system)
     return system

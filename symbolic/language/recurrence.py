@@ -16,12 +16,13 @@ from sympy import Expr, S
 
 from gradproof.symbolic.equations.evaluate import Circular, HighPrecision, Point, Undefined
 from gradproof.symbolic.equations.expr import Access, Axis, letters
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.folding.checks import small_sizes
 from gradproof.symbolic.language.builder import UNKNOWN, Builder, Reading
 from gradproof.symbolic.language.syntax import Statement
-from gradproof.symbolic.language.values import Value, same
+from gradproof.symbolic.language.values import Value
 
 
 @dataclass

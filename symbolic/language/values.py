@@ -13,6 +13,7 @@ from sympy import Expr, Integer, Mul, S
 
 from gradproof.symbolic.equations.expr import Index, compare, delta, reduce_, sum_
 from gradproof.symbolic.equations.functions import where
+from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.errors import GradproofError
 
 
@@ -53,10 +54,6 @@ class Value:
     @property
     def T(self) -> Value:
         return self.permuted(range(self.rank)[::-1])
-
-
-def same(a: Expr, b: Expr) -> bool:
-    return a == b or (a - b).expand() == 0
 
 
 def broadcast(

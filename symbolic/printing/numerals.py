@@ -9,8 +9,8 @@ from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
 from sympy.core.numbers import Infinity, NegativeInfinity
 
 from gradproof.symbolic.equations.expr import Access, Index
+from gradproof.symbolic.equations.numbers import decimal
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.printing.terms import decimal
 
 SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)  # how tightly things bind, from loose to tight
 Piece = tuple[str, int]  # text, and how tightly its loosest part binds

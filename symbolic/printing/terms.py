@@ -14,6 +14,7 @@ from sympy import Add, Expr, Function, Integer, Mul, Number, Pow, Rational, S
 from sympy.core.numbers import Infinity, NegativeInfinity, NumberSymbol
 
 from gradproof.symbolic.equations.expr import Access, Compare, Reduce, accesses, names, rebuild
+from gradproof.symbolic.equations.numbers import decimal
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.printing.nodes import (
     ONE,
@@ -213,28 +214,6 @@ def _over_root(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
             if whole % base == 0:
                 return top / factor, whole / base * rest * factor
     return top, bottom
-
-
-def decimal(value: Rational) -> str:
-    """A number that was written with decimals; '' for a true fraction.
-
-    >>> decimal(Rational("0.044715")), decimal(Rational("1e-5")), decimal(Rational(3, 8))
-    ('0.044715', '1e-5', '')
-    """
-    two, five, rest = 0, 0, int(value.q)
-    while rest % 2 == 0:
-        rest, two = rest // 2, two + 1
-    while rest % 5 == 0:
-        rest, five = rest // 5, five + 1
-    if rest != 1 or value.q <= 100:
-        return ""
-    places = max(two, five)
-    digits = str(int(value * 10**places))
-    if len(digits) + 3 < places or (len(digits) == 1 and places > 3):
-        mantissa = digits[0] + ("." + digits[1:].rstrip("0") if digits[1:].rstrip("0") else "")
-        return f"{mantissa}e{len(digits) - 1 - places}"
-    padded = digits.rjust(places + 1, "0")
-    return f"{padded[:-places]}.{padded[-places:]}"
 
 
 def name_key(node: Node) -> tuple[int, str, int, str]:

@@ -1,0 +1,1 @@
+"""Measurements side by side with a peer that computes the same."""

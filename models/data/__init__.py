@@ -1,0 +1,1 @@
+"""What models read: pairs and texts, tokens, batches."""

@@ -1,0 +1,1 @@
+"""Numbers for catalogue entries that need the models."""

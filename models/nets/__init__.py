@@ -1,0 +1,1 @@
+"""Networks as wirings of generated blocks: their equations, their wiring, their parameters."""

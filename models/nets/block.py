@@ -1,0 +1,204 @@
+"""A block: equations of the expression language, and the generated code of its forward and its backward pass.
+
+The backward pass is derived once, from the equations alone: the adjoint of Σ (output · cotangent), folded into textbook
+form and split where the forward pass ends. What the derived equations read of the forward pass is what it must keep.
+
+>>> import numpy as np
+>>> dense = Block(Equations("dense", "Y = X @ W + b", {"X": "n,d", "W": "d,m", "b": "m"}, ("Y",)))
+>>> x, w = np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])
+>>> outputs, kept = dense.forward({"X": x, "W": w, "b": np.zeros(1)})
+>>> outputs["Y"].tolist(), dense.backward({"Y": np.ones((1, 1))}, kept)["W"].tolist()
+([[11.0]], [[1.0], [2.0]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gradproof.numeric.compile import Compiled, compile_numpy
+from gradproof.numeric.lowering.nodes import identifier
+from gradproof.numeric.passes.halves import backward_system, forward_system
+from gradproof.symbolic.deriving.derivation import derive_system
+from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.folding.fold import fold
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """What a block states: its text, the shapes of its inputs, and what comes out.
+
+    `extra` are results that nothing is differentiated through (attention weights, to be looked at). `constant` are
+    inputs without a gradient (dropout masks, positions); integers have none anyway.
+    """
+
+    name: str
+    text: str
+    shapes: Mapping[str, str] = field(hash=False)
+    outputs: tuple[str, ...]
+    extra: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Two blocks with the same key share their code."""
+        return self.text, tuple(self.shapes.items()), self.outputs, self.extra, self.constant
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The inputs that have a gradient."""
+        return tuple(n for n, shape in self.shapes.items() if n not in self.constant and "index" not in shape)
+
+    def system(self) -> System:
+        """All forward equations; those that only a derivative needs (a softmax beside its logarithm) among them."""
+        return _built(_Key(self))
+
+    def contracted(self) -> tuple[str, dict[str, str]]:
+        """Text and shapes of Σ (output · its cotangent), the scalar whose adjoint is the backward pass.
+
+        The cotangent of output Y is called G_Y.
+        """
+        arrays = self.system().arrays
+        total = " + ".join(f"sum({name}*{cotangent(name)})" for name in self.outputs)
+        shapes = {cotangent(name): ",".join(map(str, arrays[name].shape)) for name in self.outputs}
+        return f"{self.text}; {total}", {**self.shapes, **shapes}
+
+
+def cotangent(name: str) -> str:
+    """The name of the cotangent of an output."""
+    return f"G_{name}"
+
+
+def derived(equations: Equations, checked: bool = False) -> System:
+    """The forward equations and those of the adjoints of all variables; `checked` verifies every step (slower)."""
+    text, shapes = equations.contracted()
+    system = build(text, shapes)
+    wrt = equations.variables
+    if checked:
+        return derive_system(system, wrt, None, (), parse(text)).system
+    raw = adjoint(system, wrt)
+    return fold(raw, [e.name for e in raw.equations if e.name not in system.defined])
+
+
+class Block:
+    """The generated code of a block, made when it is needed and shared by all blocks of the same equations."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+
+    @property
+    def ahead(self) -> Compiled:
+        """The code of the forward pass alone."""
+        return compile_forward(self.equations, (*self.equations.outputs, *self.equations.extra))
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """Derived and compiled when it is first needed: decoding needs no backward pass."""
+        return differentiated(_Key(self.equations))
+
+    def evaluate(self, arrays: Arrays) -> dict[str, Array]:
+        """The outputs alone."""
+        return called(self.ahead, arrays)
+
+    def forward(self, arrays: Arrays) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The outputs, and what the backward pass needs."""
+        code = self.differentiated
+        values = called(code.forward, arrays)
+        kept = {name: values[name] if name in values else arrays[name] for name in code.kept}
+        for name, (array, axis) in code.sizes.items():
+            kept[name] = arrays[array].shape[axis]
+        return {name: values[name] for name in (*self.equations.outputs, *self.equations.extra)}, kept
+
+    def backward(self, cotangents: Arrays, kept: Arrays) -> dict[str, Array]:
+        """The gradients of all variables, from those of all outputs."""
+        code = self.differentiated
+        given = {cotangent(name): value for name, value in cotangents.items() if cotangent(name) in code.cotangents}
+        found = code.backward.function(**{identifier(name): value for name, value in {**kept, **given}.items()})
+        return {name: found[bar(name)] for name in self.equations.variables}
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """Forward code that returns what the backward code needs, and that backward code."""
+
+    forward: Compiled
+    backward: Compiled
+    kept: tuple[str, ...]  # arrays of the forward pass, inputs among them, that the backward pass reads
+    cotangents: tuple[str, ...]
+    sizes: Mapping[str, tuple[str, int]]  # sizes that no array of the backward pass shows: where they are read
+    systems: tuple[System, System]  # what was compiled
+
+
+class _Key:
+    """Equations, hashed by what they state and not by their name."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations, self.key = equations, equations.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.key == other.key
+
+
+@lru_cache(maxsize=500)
+def _built(key: _Key) -> System:
+    return build(key.equations.text, key.equations.shapes)
+
+
+@lru_cache(maxsize=500)
+def differentiated(key: _Key) -> Differentiated:
+    """Derive, split and compile; once for each distinct block."""
+    equations = key.equations
+    forward = equations.system()
+    behind = backward_system(derived(equations), forward, [bar(name) for name in equations.variables])
+    kept = [name for name in behind.inputs if name in forward.arrays]
+    saved = [name for name in kept if name in forward.defined]
+    returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))
+    backward = compile_numpy(behind, behind.outputs, f"{equations.name}_backward", reuse=True)
+    sizes = {size.name: _shown(forward, str(size)) for size in backward.arguments.given}
+    return Differentiated(
+        compile_forward(equations, returned),
+        backward,
+        tuple(kept),
+        tuple(name for name in behind.inputs if name not in forward.arrays),
+        sizes,
+        (forward_system(forward, returned), behind),
+    )
+
+
+def _shown(system: System, size: str) -> tuple[str, int]:
+    """An input of the forward pass whose axis has that size."""
+    found = (
+        (name, axis)
+        for name in system.inputs
+        for axis, length in enumerate(system.arrays[name].shape)
+        if str(length) == size
+    )
+    return next(found)
+
+
+def compile_forward(equations: Equations, outputs: Iterable[str]) -> Compiled:
+    """The forward code that returns these arrays; compiled once for each distinct block."""
+    return _compiled_forward(_Key(equations), tuple(outputs))
+
+
+@lru_cache(maxsize=500)
+def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
+    return compile_numpy(forward_system(key.equations.system(), outputs), outputs, key.equations.name, reuse=True)
+
+
+def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:
+    """The results of generated code, without the checks of its arguments: the wiring guarantees names and shapes."""
+    return dict(code.function(**{identifier(name): arrays[name] for name in code.arguments.names}))

@@ -1,0 +1,1 @@
+"""One file that trains a model and needs nothing of gradproof."""

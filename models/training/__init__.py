@@ -1,0 +1,1 @@
+"""How models learn: optimisers, the loop, checkpoints, curves."""

@@ -1,0 +1,1 @@
+"""Checking a formula that somebody wrote: the claim beside the derivation, and the verdict."""

@@ -1,1 +1,0 @@
-"""What moments and counts are made of."""
