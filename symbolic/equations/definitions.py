@@ -90,7 +90,7 @@ class Substitution:
             if name in self.places or name not in self.system.defined
         }
         equations = tuple(self.equations[place] for place in sorted(self.equations))
-        return System(arrays, equations, self.system.outputs, self.system.hidden)
+        return System(arrays, equations, self.system.outputs)
 
 
 def without(system: System, eliminated: Iterable[str]) -> System:

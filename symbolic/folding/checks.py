@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import mpmath
 from sympy import Expr, Symbol
@@ -39,8 +39,28 @@ def numbers(seed: int, attempt: int) -> HighPrecision:
     return HighPrecision(seed, attempt >= TRIES // 2) if attempt < TRIES else Scaled(seed)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """An entry that has two values, or one value and none."""
+
+    name: str
+    index: tuple[int, ...]
+    left: Value
+    right: Value | Undefined
+
+
 class StepError(Defect):
-    """A step of a derivation that does not hold."""
+    """A step of a derivation that does not hold.
+
+    `difference` says where two values differ, if that is what was found.
+    """
+
+    def __init__(self, message: str, difference: Difference | None = None) -> None:
+        super().__init__(message, difference)  # both, so that the error can be pickled
+        self.message, self.difference = message, difference
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class NoPoint(GradproofError):
@@ -109,18 +129,18 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
     Raises StepError where they do not.
     """
     names = list(names)
-    difference = None
+    found: Difference | None = None
     for field in (Modular, HighPrecision):
         for attempt in range(TRIES if field is Modular else LAST):
             sizes = small_sizes(old, seed + attempt)
             try:
                 kind = Modular(seed + attempt) if field is Modular else numbers(seed + attempt, attempt)
-                difference = _difference(old, new, names, sizes, kind, seed + attempt)
+                found = _difference(old, new, names, sizes, kind, seed + attempt)
             except Undefined:
                 continue
             except NotAlgebraic:
                 break
-            if difference is None:
+            if found is None:
                 how = (
                     f"equal modulo {PRIME} at random points"
                     if field is Modular
@@ -128,14 +148,9 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
                 )
                 return f"{how} ({said(sizes)})"
             break
-    if difference is None:
+    if found is None:
         raise NoPoint(f"no random point could be evaluated for {', '.join(names)}")
-    raise StepError(
-        f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}"
-    )
-
-
-Difference = tuple[str, tuple[int, ...], Value, Any]
+    raise StepError(f"the two forms of {found.name} differ at {found.index}: {found.left} against {found.right}", found)
 
 
 def _difference(
@@ -149,9 +164,9 @@ def _difference(
             try:
                 b = second.entry(name, index)
             except Undefined as error:  # where the old form has a value, the new one must have it too
-                return name, index, a, error
+                return Difference(name, index, a, error)
             if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
-                return name, index, a, b
+                return Difference(name, index, a, b)
     return None
 
 

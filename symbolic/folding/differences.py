@@ -19,12 +19,11 @@ from typing import NamedTuple
 import mpmath
 from sympy import Expr
 
-from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.equations.evaluate import Key, Letters, Point, Singular, Undefined, Value
 from gradproof.symbolic.equations.expr import Compare
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.folding.checks import LAST, TRIES, NoPoint, StepError, numbers, said, small_sizes
+from gradproof.symbolic.folding.checks import LAST, TRIES, Difference, NoPoint, StepError, numbers, said, small_sizes
 
 STEP = mpmath.mpf(10) ** -14
 DIGITS = mpmath.mpf(10) ** -14  # to which the two sides agree, relative to their terms
@@ -134,7 +133,7 @@ class AdjointCheck:
         def changes(base: Point, direction: Direction) -> Iterator[Change]:
             sides = Sides(base, {name: direction})
             for key in ((reader, index) for reader in reading for index in base.indices(reader)):
-                weight = (bar(key[0]), key[1])
+                weight = (self.system.adjoint_of(key[0]), key[1])
                 try:
                     yield Change(weight, sides.rate(partial(_by_definition, key)))
                 except Undefined:
@@ -154,7 +153,7 @@ class AdjointCheck:
 
     def _agrees(self, name: str, changes: Callable[[Point, Direction], Iterator[Change]]) -> str:
         """Compare what an adjoint predicts with the changes that were measured."""
-        singular: Singular | None = None
+        bar, singular = self.system.adjoint_of(name), None
         nowhere, missing = "", 0
         for attempt in range(LAST):
             base = self.point(attempt)
@@ -171,7 +170,7 @@ class AdjointCheck:
                 nowhere = f"no random point could be evaluated: {error}"
                 continue
             try:
-                predicted = [base.entry(bar(name), i) * direction((name, i)) for i in base.indices(name)]
+                predicted = [base.entry(bar, i) * direction((name, i)) for i in base.indices(name)]
                 weights = [base.entry(*change.weight) if change.weight else 1 for change in found if any(change.rate)]
             except Singular as error:  # det has a value at a singular matrix; its derivative d A⁻ᵀ is for the others
                 if singular is not None and attempt >= TRIES // 4:
@@ -187,8 +186,8 @@ class AdjointCheck:
             rates = [change.rate for change in found if any(change.rate)]
             if not _balanced(predicted, weights, rates):
                 measured = sum(weight * rate.value for weight, rate in zip(weights, rates, strict=True))
-                message = f"predicts {sum(predicted)}, differences of the forward give {measured}"
-                raise StepError(f"the adjoint of {name} {message}")
+                both = f"predicts {sum(predicted)}, differences of the forward give {measured}"
+                raise StepError(f"the adjoint of {name} {both}", Difference(name, (), measured, sum(predicted)))
             return f"{AGREES} ({said(base.sizes)})"
         if singular is not None:
             message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
@@ -240,8 +239,10 @@ def tangents_hold(
             for name, prediction in predicted.items():
                 for index in base.indices(name):
                     measured = sides.rate(partial(_by_definition, (name, index)))
-                    if not _balanced([prediction(base, index)], [mpmath.mpf(1)], [measured]):
-                        raise StepError(f"the tangent of {name} at {index} differs from differences of the forward")
+                    expected = prediction(base, index)
+                    if not _balanced([expected], [mpmath.mpf(1)], [measured]):
+                        message = f"the tangent of {name} at {index} differs from differences of the forward"
+                        raise StepError(message, Difference(name, index, measured.value, expected))
         except Undefined as error:
             nowhere = str(error)
             continue

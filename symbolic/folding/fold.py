@@ -37,6 +37,7 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import absolute, sigmoid
 from gradproof.symbolic.equations.numbers import decimal
+from gradproof.symbolic.equations.roles import HELPER, Kind
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
@@ -105,7 +106,9 @@ def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), alw
     stay = _layers(system, [name for name in derived if name not in fixed and name not in always])
     work = Substitution(system)
     # helpers of tangents first: what they read is then counted as often as it will stand there
-    for name in sorted(derived, key=lambda name: not (name in always and name.endswith("_dot"))):
+    for name in sorted(
+        derived, key=lambda name: not (name in always and system.arrays[name].role.kind is Kind.TANGENT)
+    ):
         definition = work.plain(name)
         if definition is None or name in fixed:
             continue
@@ -141,6 +144,11 @@ def _layers(system: System, derived: Iterable[str]) -> set[str]:
         after = reader.get(name)
         ahead[name] = ahead.get(after, 0) + own.get(after, 0) if after else 0
     return {name for name in order if own[name] and name in reader and behind[name] + ahead[name] > LONG}
+
+
+def of_helpers(system: System) -> set[str]:
+    """The adjoints and tangents of helpers."""
+    return {n for n, a in system.arrays.items() if a.role.differential and a.role.source == HELPER}
 
 
 def trivial(body: Expr) -> bool:
@@ -444,7 +452,7 @@ def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis],
 def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
     """Rewrite, inline and normalise the derived equations; see the module's text."""
     known = facts(system, derived)
-    helpers = {f"{name}_bar" for name in system.hidden} | {f"{name}_dot" for name in system.hidden}
+    helpers = of_helpers(system)
     system = rewrite(system, derived)
     system = normalised(system, derived, known)
     system = inline(system, derived, keep, helpers)

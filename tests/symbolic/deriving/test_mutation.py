@@ -11,7 +11,6 @@ from gradproof.numeric.compile import with_forward
 from gradproof.symbolic.catalogue import Entry, entries
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.deriving.derivation import Derivation
-from gradproof.symbolic.deriving.products import grad
 from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import (
     Access,
@@ -96,7 +95,7 @@ def holds(entry: Entry, found: Derivation, system: System, seed: int, changed: s
             tangents_hold(system, directions, {found.output: lambda point, i, t=target: point.entry(t, i)}, seed)
         else:
             row, column = (name.split(",") * 2)[:2] if entry.mode == "hessian" else (found.output, name)
-            source = grad(row) if entry.mode == "hessian" else row
+            source = system.gradient_of(row) if entry.mode == "hessian" else row
             wide = system.extended([Array("along", system.arrays[column].shape)], (), system.outputs)
             tangents_hold(wide, {column: "along"}, {source: partial(contracted, target)}, seed)
 
@@ -152,7 +151,7 @@ def test_corruptions_are_rejected_in_one_step(entry: Entry) -> None:
     raw = adjoint(found.forward, found.wrt, found.cotangent)
     survived = []
     for equation in [e for e in raw.equations if e.name not in found.forward.defined]:
-        source = equation.name.removesuffix("_bar")
+        source = raw.arrays[equation.name].role.of
         readers = [e.name for e in found.forward.needed().readers.get(source, ())]
         for what, body in list(mutants(equation, raw))[: 2 if entry.id in LARGE else None]:
             wrong = raw.with_equations(e.with_body(body) if e is equation else e for e in raw.equations)
