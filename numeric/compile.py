@@ -14,6 +14,7 @@ from gradproof.numeric.lowering.stable import stabilise
 from gradproof.numeric.passes.sizes import readings
 from gradproof.numeric.pipeline import Builder
 from gradproof.symbolic.equations.expr import Size, names
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.language.syntax import Program
 
@@ -189,7 +190,7 @@ def with_forward(derived: Derivation) -> System:
     if derived.output in system.defined and not set(forward.inputs) - set(system.arrays):
         return system
     arrays = {**forward.arrays, **system.arrays}
-    return System(arrays, (*missing, *system.equations), system.outputs, system.hidden | forward.hidden)
+    return System(arrays, (*missing, *system.equations), system.outputs)
 
 
 def inputs_of(system: System, whole: System) -> list[Array]:
@@ -200,7 +201,7 @@ def inputs_of(system: System, whole: System) -> list[Array]:
     for name in whole.inputs:
         array = whole.arrays[name]
         shows = any(size in system.sizes and size not in known for size in readings([array]))
-        if name not in read and shows and not name.endswith(("_bar", "_dot")):
+        if name not in read and shows and array.role.kind not in (Kind.ADJOINT, Kind.TANGENT, Kind.COTANGENT):
             found.append(array)
             known = readings(found)
     return found

@@ -130,7 +130,7 @@ def correct_text(question: Question) -> str:
         source = derivation.results[0]
         outs = out_letters(len(source.place))
         body = source.body.xreplace(dict(zip(source.place, outs[::-1], strict=True)))
-        found = f"{text.plain_name(source.name)[0]}ᵀ = {text.expression_text(body, outs, system)}"
+        found = f"{text.printed(source.name, system)}ᵀ = {text.expression_text(body, outs, system)}"
     else:
         lines = [derivation.line(e) for e in derivation.results if e.name == question.right]
         found = "; ".join(lines)

@@ -11,7 +11,6 @@ from gradproof.models.nets.recurrent_equations import layer
 from gradproof.models.nets.transformer_equations import attention, embedding, feed_forward, loss, norm
 from gradproof.numeric.compile import compile_numpy
 from gradproof.numeric.emitters.numpy_emitter import ADD_ROWS
-from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.language.reader import build
 
 BLOCKS = {
@@ -66,7 +65,7 @@ def test_in_place_code_equals_plain_code(name: str) -> None:
     whole, forward = derived(stated), stated.system()
     shapes = dict(stated.shapes)
     shapes |= {cotangent(n): ",".join(map(str, forward.arrays[n].shape)) for n in stated.outputs}
-    wanted = [*stated.outputs, *(bar(n) for n in stated.variables)]
+    wanted = [*stated.outputs, *map(whole.adjoint_of, stated.variables)]
     given = arrays(shapes)
     plain, quick = (compile_numpy(whole, wanted, reuse=reuse) for reuse in (False, True))
     given = {n: v for n, v in given.items() if n in plain.arguments.names}
