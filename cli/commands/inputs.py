@@ -31,7 +31,7 @@ def formula(text: str, declarations: Sequence[str], syntax: str = "numpy") -> Fo
         get(text)  # raises with the nearest identifiers
     declared = tuple(parse_declaration(declaration) for declaration in declarations)
     if syntax == "matlab":
-        from gradproof.symbolic.language.matlab import parse_matlab
+        from gradproof.symbolic.language.matlab.parser import parse_matlab
 
         return Formula(None, parse_matlab(text, declared), declared)
     return Formula(None, parse(text), declared)
@@ -43,7 +43,7 @@ def numpy_text(text: str, declarations: Sequence[Declaration], syntax: str) -> s
         return text
     import ast
 
-    from gradproof.symbolic.language.matlab import parse_matlab
+    from gradproof.symbolic.language.matlab.parser import parse_matlab
 
     return ast.unparse(parse_matlab(text, declarations).statements[-1].value)
 

@@ -14,7 +14,7 @@ form and split where the forward pass ends. What the derived equations read of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -25,8 +25,9 @@ from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.passes.halves import backward_system, forward_system
 from gradproof.symbolic.deriving.derivation import derive_system
-from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import Access, out_letters, reduce_
+from gradproof.symbolic.equations.roles import PLAIN
 from gradproof.symbolic.equations.system import Array as Named
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.fold import fold
@@ -75,7 +76,7 @@ class Equations:
 
         The cotangent of output Y is called G_Y.
         """
-        arrays = [replace(self.system.arrays[name], name=cotangent(name)) for name in self.outputs]
+        arrays = [self.system.arrays[name].like(cotangent(name), PLAIN) for name in self.outputs]
         total: Expr = S.Zero
         for name, array in zip(self.outputs, arrays, strict=True):
             place = out_letters(array.rank)
@@ -144,7 +145,7 @@ class Block:
         code = self.differentiated
         given = {cotangent(name): value for name, value in cotangents.items() if cotangent(name) in code.cotangents}
         found = code.backward.function(**{identifier(name): value for name, value in {**kept, **given}.items()})
-        return {name: found[bar(name)] for name in self.equations.variables}
+        return {name: found[code.systems[1].adjoint_of(name)] for name in self.equations.variables}
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ class _Key:
 def differentiated(key: _Key) -> Differentiated:
     """Derive, split and compile; once for each distinct block."""
     equations = key.equations
-    forward = equations.system
-    behind = backward_system(derived(equations), forward, [bar(name) for name in equations.variables])
+    forward, whole = equations.system, derived(equations)
+    behind = backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
     returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))

@@ -37,7 +37,7 @@ def with_axis(system: System, size: str, at: Mapping[str, int], place: int = 0) 
         return Access(access.name, *grown(access.name, access.indices, letter))
 
     arrays = {
-        name: replace(a, shape=grown(name, a.shape, length)) if name in reached else a
+        name: replace(a, shape=grown(name, a.shape, length), letters=()) if name in reached else a
         for name, a in system.arrays.items()
     }
     equations = []
@@ -70,7 +70,7 @@ def without_axis(system: System, size: str) -> System:
         if letters(e.body) - {letter for letter, _, _ in kept} or gone in e.body.free_symbols:
             raise GradproofError(f"{e.name} needs more than one place of the axis {size}")
         equations.append(lettered(replace(e, place=left(system.arrays[e.name], e.place), axes=kept)))
-    arrays = {name: replace(a, shape=left(a, a.shape)) for name, a in system.arrays.items()}
+    arrays = {name: replace(a, shape=left(a, a.shape), letters=()) for name, a in system.arrays.items()}
     return replace(system, arrays=arrays, equations=tuple(equations), _cache={})
 
 
@@ -80,7 +80,7 @@ def laid_out(system: System, order: Mapping[str, Sequence[int]]) -> System:
     def moved(name: str, items: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple(items[k] for k in order[name])
 
-    arrays = {n: replace(a, shape=moved(n, a.shape)) if n in order else a for n, a in system.arrays.items()}
+    arrays = {n: replace(a, shape=moved(n, a.shape), letters=()) if n in order else a for n, a in system.arrays.items()}
     equations = []
     for e in system.equations:
         e = with_reads(e, order, lambda a: Access(a.name, *moved(a.name, a.indices)))
@@ -163,7 +163,9 @@ def split_axis(system: System, size: str, outer: int, inner: str) -> System:
         return outer * sizes[1] if node == old else None
 
     arrays = {
-        name: replace(a, shape=tuple(s for length in a.shape for s in (sizes if length == old else (length,))))
+        name: replace(
+            a, shape=tuple(s for length in a.shape for s in (sizes if length == old else (length,))), letters=()
+        )
         for name, a in system.arrays.items()
     }
     equations = tuple(

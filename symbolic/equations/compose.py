@@ -10,6 +10,7 @@ from sympy import Add, Expr, Integer, Mul, S
 from gradproof.symbolic.equations.expr import Access, compare, letters, map_accesses, names, out_letters
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.rewriting import lettered, rewrite, rewritten, with_reads
+from gradproof.symbolic.equations.roles import PLAIN
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.errors import GradproofError
 
@@ -27,7 +28,7 @@ def compose(first: System, then: System) -> System:
         raise GradproofError(f"{', '.join(twice)} is defined in both systems; rename it in one of them")
     arrays = {**first.arrays, **{name: array for name, array in then.arrays.items() if name not in first.arrays}}
     equations = (*first.equations, *then.equations)
-    return System(arrays, equations, then.outputs, first.hidden | then.hidden)
+    return System(arrays, equations, then.outputs)
 
 
 def same(system: System, inputs: Mapping[str, str]) -> System:
@@ -52,7 +53,7 @@ def part(system: System, outputs: Sequence[str], given: Iterable[str] = ()) -> S
     cut = replace(system, equations=tuple(e for e in system.equations if e.name not in given), _cache={})
     needed = cut.needed(outputs)
     there = {*needed.defined, *(name for e in needed.equations for name in names(e.body))}
-    there |= {e.name for e in cut.equations if e.shown and there.issuperset(names(e.body))}
+    there |= {e.name for e in cut.equations if e.origin and there.issuperset(names(e.body))}
     arrays = {name: array for name, array in system.arrays.items() if name in there}
     equations = tuple(e for e in cut.equations if e.name in there)
     return replace(system, arrays=arrays, equations=equations, outputs=tuple(outputs), _cache={})
@@ -98,7 +99,7 @@ def behind(system: System, name: str, called: str, make: Make, arrays: Iterable[
         equations.append(with_reads(e, [name], lambda a: Access(called, *a.indices)))
         if e.name == name and all(other.name != name for other in system.equations[k + 1 :]):
             equations.append(new)
-    arrays_now = {**system.arrays, called: replace(array, name=called)}
+    arrays_now = {**system.arrays, called: array.like(called, PLAIN)}
     outputs = tuple(called if output == name else output for output in system.outputs)
     return replace(system, arrays=arrays_now, equations=tuple(equations), outputs=outputs, _cache={})
 
@@ -188,7 +189,7 @@ def product(system: System, called: str, factors: Sequence[str]) -> System:
 
     equations = [rewritten(e, lambda expr: rewrite(expr, visit)) for e in system.equations]
     last = max(k for k, e in enumerate(equations) if e.name in factors)
-    arrays = {**system.arrays, called: replace(array, name=called)}
+    arrays = {**system.arrays, called: array.like(called, PLAIN)}
     ordered = (*equations[: last + 1], new, *equations[last + 1 :])
     return replace(system, arrays=arrays, equations=ordered, _cache={})
 
@@ -209,7 +210,7 @@ def split_off(system: System, name: str, called: str, free_of: Iterable[str]) ->
     place = tuple(whole.place[k] for k in kept)
     axes = tuple(axis for axis in whole.axes if axis[0] in place)
     summand = lettered(Equation(called, place, axes, Add(*free)))
-    array = replace(system.arrays[name], name=called, shape=_shape(system, name, kept))
+    array = Array(called, _shape(system, name, kept))
     equations: list[Equation] = []
     for e in system.equations:
         equations += [summand, e.with_body(Add(*rest, Access(called, *place)))] if e is whole else [e]

@@ -42,9 +42,11 @@ def rewrite(expr: Expr, visit: Callable[[Expr], Expr | None], ranges: Ranges = l
 
 
 def rewritten(equation: Equation, put: Callable[[Expr], Expr]) -> Equation:
-    """The equation with another right side, and with what that is printed as."""
-    shown = equation.shown and (equation.shown[0], tuple(map(put, equation.shown[1])))
-    return replace(equation, body=put(equation.body), shown=shown)
+    """The equation with another right side, and with what that came from."""
+    origin = equation.origin and replace(
+        equation.origin, argument=put(equation.origin.argument), over=put(equation.origin.over)
+    )
+    return replace(equation, body=put(equation.body), origin=origin)
 
 
 def with_reads(equation: Equation, arrays: Iterable[str], read: Callable[[Access], Expr]) -> Equation:

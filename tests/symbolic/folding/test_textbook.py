@@ -9,7 +9,7 @@ from gradproof.symbolic.derive import derive
 from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.deriving.products import hessian, jacobian
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.language.matlab import parse_matlab
+from gradproof.symbolic.language.matlab.parser import parse_matlab
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Program, parse
 

@@ -10,7 +10,7 @@ from sympy import Expr, Integer
 from gradproof.symbolic.equations.expr import Size
 from gradproof.symbolic.equations.functions import UNARY
 from gradproof.symbolic.errors import ShapeError
-from gradproof.symbolic.language.matlab_terms import Dim, Meaning, Term, Token, placed
+from gradproof.symbolic.language.matlab.terms import Dim, Meaning, Term, Token, placed
 
 Function = Callable[[Meaning, Token, Sequence[Term], int], Term]
 

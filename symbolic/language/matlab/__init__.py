@@ -1,0 +1,1 @@
+"""MATLAB's spelling, read into the same programs as NumPy's."""
