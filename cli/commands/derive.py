@@ -9,10 +9,11 @@ import click
 
 from gradproof.cli.commands.inputs import Formula, formula, output_option, syntax_option, variables, wrt_option
 from gradproof.cli.output.console import emit, emit_json
+from gradproof.numeric.backends import BACKENDS
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.deriving.derivation import Derivation
 
-FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
+FORMATS = ("text", "latex", "markdown", "json", *BACKENDS)
 
 
 @click.command("derive")
@@ -53,7 +54,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         if not found.entry.expression:
             return emit_json(stated, output) if format_ == "json" else emit(proofs.as_text(stated, lang, steps), output)
     derivation = derived(found, wrt, lang, **options)
-    is_jacobian = any(found.equation.name == f"J_{name}" for name, found in derivation.gradients.items())
+    is_jacobian = derivation.is_jacobian
     layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
     other = ""
     if is_jacobian and format_ in ("text", "markdown") and max(len(g.shape) for g in derivation.gradients.values()) < 3:
@@ -65,7 +66,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         emit_json({**report.as_json(result), **(stated or {})}, output)
     elif stated is not None and steps:
         emit("\n".join([report.as_text(result), *proofs.stated_lines(stated, lang, steps)]), output)
-    elif format_ in ("numpy", "torch"):
+    elif format_ in BACKENDS:
         emit(report.as_code(derivation, format_), output)
     else:
         emit(

@@ -216,7 +216,6 @@ def joined(derivation: Derivation, claimed: System) -> tuple[System, dict[str, s
     equations = [*forward.equations, *(e for e in derived.equations if e.name not in forward.defined)]
     known: dict[object, str] = {(e.place, e.axes, e.body): e.name for e in forward.equations}
     new: dict[str, str] = {}
-    hidden = set(forward.hidden)
     for group in claimed.groups:
         alone = len(group) == 1 and len(claimed.defined[group[0]]) == 1
         for name in group:
@@ -230,11 +229,11 @@ def joined(derivation: Derivation, claimed: System) -> tuple[System, dict[str, s
                     continue
                 known[equation.place, equation.axes, body] = new[name]
                 equations.append(Equation(new[name], equation.place, equation.axes, body))
-                arrays[new[name]] = replace(claimed.arrays[name], name=new[name])
-                hidden |= {new[name]} if name in claimed.hidden else set()
+                array = claimed.arrays[name]
+                arrays[new[name]] = replace(array, name=new[name], role=array.role.renamed(new))
     for name in claimed.inputs:
         arrays.setdefault(name, claimed.arrays[name])
-    return System(arrays, tuple(equations), (derivation.output,), frozenset(hidden)), new
+    return System(arrays, tuple(equations), (derivation.output,)), new
 
 
 def _renamed(body: Expr, new: Mapping[str, str], axes: Sequence[Axis]) -> Expr:

@@ -49,7 +49,7 @@ def recognise_normalisations(builder: Builder, named: Set[str] = frozenset()) ->
     """Rewrite the equations built so far where they spell out a normalisation; `named` are the user's own names."""
     made = {v.expr.name for v in builder.memo.values() if isinstance(v, Value) and isinstance(v.expr, Access)}
     for equation in list(builder.equations):
-        if equation.name in builder.hidden | made or equation not in builder.equations:
+        if builder.is_helper(equation.name) or equation.name in made or equation not in builder.equations:
             continue
         if any(p.exp in (HALF, *ROOTS) for p in equation.body.atoms(Pow)):
             finder = Finder(builder, equation, named)
@@ -74,7 +74,7 @@ class Finder:
             e.name: e
             for e in builder.equations
             if all(isinstance(i, Index) for i in e.place) and e is not equation
-            if e.name not in builder.hidden | builder.kept
+            if not builder.is_helper(e.name) and e.name not in builder.kept
         }
 
     def walk(self, expr: Expr, axes: Sequence[Axis]) -> Expr:
@@ -121,12 +121,8 @@ class Finder:
             named = [a.name for a in accesses(expr) if a.name in self.definitions]
             if not named:
                 return
-
-            def put(access: Access) -> Expr:
-                definition = self.definitions[access.name]
-                return definition.body.xreplace(dict(zip(definition.place, access.indices, strict=True)))
-
-            expr = map_accesses(expr, put, named, [axis[0] for axis in axes])
+            scope = [axis[0] for axis in axes]
+            expr = map_accesses(expr, lambda a: self.definitions[a.name].at(a.indices), named, scope)
 
     def spreads(self, below: Pow, axes: Sequence[Axis]) -> Iterator[Spread]:
         for inside in self.unfolded(below.base, axes):

@@ -10,7 +10,9 @@ from sympy.core.numbers import Infinity, NegativeInfinity
 
 from gradproof.symbolic.equations.expr import Access, Index
 from gradproof.symbolic.equations.numbers import decimal
+from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.printing.naming import trimmed
 
 SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)  # how tightly things bind, from loose to tight
 Piece = tuple[str, int]  # text, and how tightly its loosest part binds
@@ -27,10 +29,11 @@ class NumeralPrinter(ABC):
     # --- what subclasses spell
 
     @abstractmethod
-    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str: ...
+    def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:
+        """The name of an array of that role, and whether an index can follow it directly."""
 
     @abstractmethod
-    def symbol(self, symbol: Symbol) -> str: ...
+    def lowered(self, base: str, index: str) -> str: ...
 
     @abstractmethod
     def raised(self, base: str, exponent: str) -> str: ...
@@ -56,6 +59,21 @@ class NumeralPrinter(ABC):
     @abstractmethod
     def squeezed(self, text: str) -> str:
         """The text without spaces around + and −, for an index."""
+
+    # --- names
+
+    def role(self, name: str) -> Role:
+        array = self.system.arrays.get(name)
+        return array.role if array is not None else PLAIN
+
+    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
+        """An array, or part of it."""
+        text, simple = self.spelled(name, self.role(name))
+        shown = trimmed(at)
+        return self.lowered(text if simple else f"({text})", self.indices(shown)) if shown else text
+
+    def symbol(self, symbol: Symbol) -> str:
+        return self.spelled(symbol.name)[0]
 
     # --- numbers and indices
 

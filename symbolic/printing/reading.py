@@ -12,8 +12,9 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Mul, Pow, S
 
-from gradproof.symbolic.equations.expr import Access, Compare, Index, Reduce, accesses, letters
+from gradproof.symbolic.equations.expr import Access, Compare, Implicit, Index, Reduce, accesses, letters
 from gradproof.symbolic.equations.functions import spelled
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.facts import SYMMETRIC
 from gradproof.symbolic.printing import contract
@@ -172,6 +173,8 @@ class MatrixReader:
             return signed_number(expr)
         if isinstance(expr, Access):
             return self.access(expr, axes)
+        if isinstance(expr, Implicit):
+            return self.implicit(expr, axes)
         if isinstance(expr, Add):
             return self.sum(expr, axes)
         if isinstance(expr, Mul) or (isinstance(expr, Reduce) and expr.op == "sum"):
@@ -194,12 +197,21 @@ class MatrixReader:
             raise NoForm  # a name stands for the whole array
         order = [index for index in expr.indices if index in axes]
         symmetric = len(order) == 2 and bool(self.system.arrays[expr.name].properties & SYMMETRIC)
-        name = Name(expr.name, at, symmetric)
+        role = self.system.arrays[expr.name].role
+        inverse = role.kind is Kind.INVERSE and role.marked and not any(index is not None for index in at)
+        name = Name(expr.name, at, symmetric, inverse)
         if order == [*axes, *axes] and axes:
             return Call("diag", (name,))
         if len(order) > len(axes):
             raise NoForm
         return name if tuple(order) == axes or symmetric else Transpose(name)
+
+    def implicit(self, expr: Implicit, axes: Axes) -> Node:
+        """det(A), or inv(A) as a whole."""
+        batch, own = (expr.indices[:-2], expr.indices[-2:]) if expr.kind == "inv" else (expr.indices, ())
+        if own != axes or any(self.free(index) for index in batch):
+            raise NoForm
+        return Call(expr.kind, (Name(expr.matrix, (*batch, None, None)),))
 
     def condition(self, expr: Compare, axes: Axes) -> Node:
         left, right = expr.sides
@@ -385,17 +397,24 @@ def stepped(system: System) -> frozenset[tuple[str, int]]:
 
 
 def _stepped(system: System) -> frozenset[tuple[str, int]]:
+    """Where an index is shifted, and from there on along every letter of a left side that is read at such an axis."""
+    waiting: list[tuple[str, int]] = []
+    alike: dict[tuple[str, int], list[list[tuple[str, int]]]] = {}
+    for equation in system.equations:
+        read: dict[Expr, list[tuple[str, int]]] = {index: [] for index in equation.place}
+        for access in (equation.target, *accesses(equation.body)):
+            for axis, index in enumerate(access.indices):
+                if isinstance(index, Add) and letters(index) and not index.has(Access):
+                    waiting.append((access.name, axis))
+                elif index in read:
+                    read[index].append((access.name, axis))
+        for group in read.values():
+            for place in group:
+                alike.setdefault(place, []).append(group)
     found: set[tuple[str, int]] = set()
-    readings = [(e, access) for e in system.equations for access in (e.target, *accesses(e.body))]
-    for _, access in readings:
-        for axis, index in enumerate(access.indices):
-            if isinstance(index, Add) and letters(index) and not index.has(Access):
-                found.add((access.name, axis))
-    while True:
-        size = len(found)
-        for equation in system.equations:
-            places = [(a, k, index) for e, a in readings if e is equation for k, index in enumerate(a.indices)]
-            along = {index for access, axis, index in places if (access.name, axis) in found} & set(equation.place)
-            found |= {(access.name, axis) for access, axis, index in places if index in along}
-        if len(found) == size:
-            return frozenset(found)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            waiting += [other for group in alike.get(place, ()) for other in group]
+    return frozenset(found)
