@@ -25,6 +25,19 @@ ORDER = {
         "catalogue",
         "derive",
     ],
+    "models": [
+        "errors",
+        "files",
+        "data",
+        "nets",
+        "decoding",
+        "training",
+        "trained",
+        "torch",
+        "standalone",
+        "evidence",
+        "experiments",
+    ],
     "cli": ["chinese", "output", "book", "bench", "commands", "main"],
 }
 PACKAGES = ["symbolic", "numeric", "models", "cli"]
