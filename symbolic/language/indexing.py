@@ -59,11 +59,19 @@ class Indexing(ABC):
             mapping[letter] = index
             new_axes += axis
             position += 1
+        if isinstance(node.value, ast.Name) and node.value.id in self.b.arrays and len(mapping) == len(parts):
+            self.b.note_letters(node.value.id, list(map(self.written, parts)))
         rest = list(zip(value.letters[position:], value.sizes[position:], strict=True))
         expr = value.expr.xreplace(mapping)
         self.b.preferred = preferred
         axes_now = [*new_axes, *rest]
         return Value(expr, tuple(x for x, _ in axes_now), tuple(size for _, size in axes_now))
+
+    def written(self, part: ast.expr) -> str:
+        """The letter of an index: i of i and of i+1, none of i+j."""
+        names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and self.b.letter(node.id)}
+        plain = not any(isinstance(node, (ast.Subscript, ast.Slice, ast.Mult)) for node in ast.walk(part))
+        return names.pop() if plain and len(names) == 1 else ""
 
     def item(self, part: ast.expr, size: Expr, partly: bool) -> tuple[Expr, list[tuple[Index, Expr]]]:
         """What one item between the brackets reads, and the axes that it leaves."""
