@@ -132,6 +132,39 @@ KINKS = [
     ("prod(x)", {"x": "n"}, "x", "prod(x)/x", "no value at x = 0"),
 ]
 
+AB = {"A": "n,n", "B": "n,n"}
+UPDATED = {"A": "n,n", "u": "n", "v": "n"}
+# (expression, shapes, wrt, claim, verdict): inverses and determinants of products, multiples and sums.
+INVERSES = [
+    ("logdet(A @ B)", AB, "A", "inv(A).T", "proved"),
+    ("logdet(A @ B)", AB, "A", "inv(A)", "refuted"),
+    ("logdet(A @ B)", AB, "A", "inv(B).T", "refuted"),
+    ("logdet(A @ B @ C)", AB | {"C": "n,n"}, "B", "inv(B).T", "proved"),
+    ("logdet(A.T @ A)", XA, "A", "2*inv(A).T", "proved"),
+    ("det(A @ B)", AB, "A", "det(A)*det(B)*inv(A).T", "proved"),
+    ("det(2*A)", XA, "A", "2**n*det(A)*inv(A).T", "proved"),
+    ("det(2*A)", XA, "A", "2*det(A)*inv(A).T", "refuted"),
+    ("det(matrix_power(A, 3))", XA, "A", "3*det(A)**3*inv(A).T", "proved"),
+    ("trace(inv(A @ B))", AB, "A", "-(inv(A) @ inv(B) @ inv(A)).T", "proved"),
+    ("trace(inv(A @ B))", AB, "A", "-(inv(B) @ inv(A) @ inv(A)).T", "refuted"),
+    ("x @ inv(A @ A.T) @ x", XA, "x", "2*inv(A).T @ (inv(A) @ x)", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "u", "inv(A).T @ v/(1 + v @ inv(A) @ u)", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "A", "B = inv(A); (B - outer(B @ u, v @ B)/(1 + v @ B @ u)).T", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "A", "B = inv(A); (B - outer(B @ u, v @ B)/(1 - v @ B @ u)).T", "refuted"),
+    ("det(eye(n) + outer(u, v))", UPDATED, "u", "v", "proved"),
+    ("trace(solve(A @ B, C))", AB | {"C": "n,n"}, "C", "(inv(B) @ inv(A)).T", "proved"),
+    ("logdet(eye(d) + X.T @ X)", {"X": "m,d"}, "X", "2*inv(eye(m) + X @ X.T) @ X", "agrees"),
+    ("logdet(A*s)", {"A": "n,n", "s": ""}, "s", "n/s", "proved"),
+]
+
+
+@pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "expected"), INVERSES)
+def test_inverses_of_products_and_sums(
+    expression: str, shapes: dict[str, str], wrt: str, claim: str, expected: str
+) -> None:
+    assert check(expression, shapes, wrt, claim).verdict == expected
+
+
 SQUARE = "sum(x**2)/2"
 ONLY_BELOW = ("x > 0 wherever x ≤ 0", "x ≠ 0 wherever x ≤ 0")
 # (expression, shapes, wrt, claim, conditions): right where the claim, as it is typed, has a value.
