@@ -222,7 +222,7 @@ def bounds(low: Lowering, index: Expr, size: Expr, ranges: Ranges) -> list[Expr]
     >>> i, n, m = Index("i"), Size("n"), Size("m")
     >>> low = Lowering(System({"w": Array("w", (n,), below=m)}, (), ()))
     >>> bounds(low, Access("w", i) + 1, m, {i: (S.Zero, n)})
-    [w[i] + 1 < m]
+    [[w[i] + 1 < m]]
     """
     entries = sorted((a for a in index.atoms(Access) if low.system.arrays[a.name].below is not None), key=str)
     known = {Index(f"w{k}"): (S.Zero, low.system.arrays[entry.name].below) for k, entry in enumerate(entries)}
