@@ -139,11 +139,12 @@ class Builder:
 
     def check_readings(self) -> None:
         """Every index stays inside the axis that it reads; called when a statement is complete."""
-        known = list(self.ranges.values())
         for reading in self.readings:
             index, size = reading.index, reading.size
-            if reading.guarded or index.atoms(Access):
+            if reading.guarded:
                 continue
+            index, looked_up = self.numbered(index)
+            known = [*self.ranges.values(), *looked_up]
             bare = next((axis for axis in known if axis[0] == index), None)
             short = bare is not None and not nonnegative(size - bare[2], known)
             other = bare is not None and bare[0] not in self.given and (size - bare[2]).expand() != 0
@@ -153,13 +154,25 @@ class Builder:
                 )
             fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
             if not fits and not _fits_when_large(index, size):
-                hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
+                hint = "; give a range such as sum[t=0:n-1](…)" if letters(reading.index) else ""
+                hint = "; where(condition, …, 0) leaves these entries out" if looked_up else hint
                 self.fail(
                     f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}",
                     reading.node,
                     ShapeError,
                 )
         self.readings.clear()
+
+    def numbered(self, index: Expr) -> tuple[Expr, list[Axis]]:
+        """An index with a letter of its own for each entry of an array of whole numbers, and how far these run."""
+        entries = sorted((a for a in index.atoms(Access) if self.arrays[a.name].below is not None), key=str)
+        found = {entry: self.new() for entry in entries}
+        axes = [(letter, S.Zero, self.arrays[entry.name].below) for entry, letter in found.items()]
+        return index.xreplace(found), axes
+
+    def is_whole(self, index: Expr) -> bool:
+        """Whether an expression is a whole number by construction: of letters, sizes and entries of index arrays."""
+        return self.numbered(index)[0].is_integer is True
 
     def check_lookup(self, name: str, size: Expr, node: ast.AST) -> None:
         """An array whose entries are indices holds integers below the size of the axis that they read."""
