@@ -19,7 +19,20 @@ from gradproof.symbolic.catalogue import (
     transformer,
     views,
 )
-from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
+from gradproof.symbolic.catalogue.entry import (
+    Claim,
+    Entry,
+    Identity,
+    Moment,
+    add,
+    complete,
+    entries,
+    get,
+    known,
+    remove,
+)
+
+complete()
 
 __all__ = [
     "Claim",
