@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from sympy import Add, Expr, Mul, S, summation
 
+from gradproof.symbolic.counting.counter import Counter
 from gradproof.symbolic.counting.memory import entries, read_entries
-from gradproof.symbolic.counting.operations import Counter, Operations
+from gradproof.symbolic.counting.operations import Operations
 from gradproof.symbolic.counting.sizes import order, size_text, size_value, with_sizes
 from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import Size, names
@@ -109,8 +110,9 @@ def cost(
     kept = backward_reads(system, wrt)
     known = {Size(name): value for name, value in (at or {}).items()}
     rows: dict[str, EquationCost] = {}
+    counter = Counter(known)
     for equation in system.equations:
-        own = Counter(equation, known).result
+        own = counter.equation(equation)
         writes = Mul(*(hi - lo for _, lo, hi in equation.axes)).expand()
         reads = read_entries(equation, system)
         before = rows.get(equation.name)

@@ -34,16 +34,15 @@ def collect(expr: Expr, ranges: Ranges, system: System, found: dict[str, set[Exp
 def covered(access: Access, ranges: Ranges, system: System) -> Expr:
     """How many entries of an array one access reaches, at most all of them."""
     array, count = system.arrays[access.name], S.One
-    lookups: set[Index] = set()
+    if any(index.atoms(Access) for index in access.indices):  # a lookup reads one entry for each value of its letters
+        return volume(letters(access), ranges)
     for size, index in zip(array.shape, access.indices, strict=True):
         used = letters(index)
-        if index.atoms(Access):
-            lookups |= used
-        elif isinstance(index, Index) and not any(letters(S(bound)) for bound in ranges[index]):
+        if isinstance(index, Index) and not any(letters(S(bound)) for bound in ranges[index]):
             count *= ranges[index][1] - ranges[index][0]
         elif used or index.free_symbols - set(system.sizes):
             count *= size
-    return (count * volume(frozenset(lookups), ranges)).expand()
+    return count.expand()
 
 
 def entries(system: System, name: str) -> Expr:
