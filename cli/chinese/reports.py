@@ -53,6 +53,7 @@ REPORTS = {
     "passed": "通过",
     "failed": "未通过",
     "skipped": "跳过",
+    "statement not compared": "未与陈述比较",
     "{} passed": "{} 项通过",
     "{} failed": "{} 项未通过",
     "{} skipped": "{} 项跳过",
