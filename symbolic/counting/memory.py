@@ -8,6 +8,8 @@ from gradproof.symbolic.counting.operations import Ranges, volume
 from gradproof.symbolic.equations.expr import Access, Implicit, Index, Reduce, letters
 from gradproof.symbolic.equations.system import Equation, System
 
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}  # of one entry
+
 
 def read_entries(equation: Equation, system: System) -> dict[str, Expr]:
     """How many entries of each array an equation reads, each counted once."""
