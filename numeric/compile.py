@@ -10,8 +10,8 @@ from gradproof.numeric.backends import emitter
 from gradproof.numeric.emitters.arguments import Arguments
 from gradproof.numeric.emitters.expressions import Emitter
 from gradproof.numeric.emitters.source import Result
-from gradproof.numeric.lowering.stable import stabilise
 from gradproof.numeric.passes.sizes import readings
+from gradproof.numeric.passes.stable import stabilise
 from gradproof.numeric.pipeline import Builder
 from gradproof.symbolic.equations.expr import Size, names
 from gradproof.symbolic.equations.roles import Kind

@@ -122,7 +122,8 @@ RULES = {
     "deltas": "消去 δ", "half by symmetry": "由对称性取半", "variance": "方差", "covariance": "协方差",
     "geometric sum": "等比求和", "collect": "合并同类项", "closed recurrence": "递推的闭式",
     "inputs": "输入", "named value": "命名的量", "normal form": "规范形", "cleared": "规范形",
-    "inverse written out": "写出逆矩阵", "split sum": "拆分求和", "closed form": "闭式", "first entry": "首项", "next entry": "下一项",
+    "inverse written out": "写出逆矩阵", "split sum": "拆分求和", "closed form": "闭式", "first entry": "首项",
+    "next entry": "下一项",
     "last digit": "分情形", "case": "情形",
 }  # fmt: skip
 

@@ -182,6 +182,15 @@ class Builder:
         if not same(array.below, size):
             self.fail(f"{name} holds integers below {array.below}, the axis has size {size}", node, ShapeError)
 
+    def note_letters(self, name: str, written: Sequence[str]) -> None:
+        """The letters with which an array is written, "" where there is none; the first ones stay."""
+        array = self.arrays[name]
+        found = list(array.letters or [""] * array.rank)
+        for axis, letter in enumerate(written):
+            if letter not in found:
+                found[axis] = found[axis] or letter
+        self.arrays[name] = replace(array, letters=tuple(found))
+
     # --- names and equations
 
     def is_helper(self, name: str) -> bool:
@@ -225,7 +234,10 @@ class Builder:
         outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
         outs = out_letters(len(outer) + value.rank)
         array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex, role=role)
+        names = {entry.index: key for frame in self.frames for key, entry in frame.items()}
+        written = [names.get(letter, "") for letter in (*(axis[0] for axis in outer), *value.letters)]
         self.arrays[name] = array
+        self.note_letters(name, written)
         renamed: dict[Index, Expr] = dict(zip(value.letters, outs[len(outer) :], strict=True))
         renamed |= {axis[0]: out + axis[1] for axis, out in zip(outer, outs, strict=False)}
         origin = origin and origin.xreplace(renamed)

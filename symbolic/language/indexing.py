@@ -68,8 +68,16 @@ class Indexing(ABC):
             together = max(picked) - min(picked) == len(picked) - 1
             axes[min(picked) if together else -1] = list(zip(letters, sizes, strict=True))
         every = [axis for number in sorted(axes) for axis in axes[number]] + left
+        if isinstance(node.value, ast.Name) and node.value.id in self.b.arrays and count == len(parts):
+            self.b.note_letters(node.value.id, list(map(self.written, parts)))
         self.b.preferred = preferred
         return Value(value.expr.xreplace(mapping), tuple(x for x, _ in every), tuple(size for _, size in every))
+
+    def written(self, part: ast.expr) -> str:
+        """The letter of an index: i of i and of i+1, none of i+j."""
+        names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and self.b.letter(node.id)}
+        plain = not any(isinstance(node, (ast.Subscript, ast.Slice, ast.Mult)) for node in ast.walk(part))
+        return names.pop() if plain and len(names) == 1 else ""
 
     def paired(self, indices: Sequence[Value]) -> tuple[list[Expr], tuple[Index, ...], tuple[Expr, ...]]:
         """Index arrays over common axes: entry by entry, as NumPy pairs them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
 from sympy.core.numbers import Infinity, NegativeInfinity
@@ -188,11 +188,11 @@ def _is_negative(term: Expr) -> bool:
 REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def bounded(op: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr]:
-    """An inequality between letters with all of them on its left: i − 2k ≥ 0.
+def bounded(op: str, left: Expr, right: Expr, summed: Collection[Index] = ()) -> tuple[str, Expr, Expr]:
+    """An inequality between letters with all of them on its left, one that is not summed with a plus: k − 2i ≥ 0.
 
-    >>> bounded("<=", Integer(0), Index("i") - 2 * Index("k"))
-    ('>=', i - 2*k, 0)
+    >>> bounded("<=", Integer(0), Index("k") - 2 * Index("i"), [Index("i")])
+    ('>=', -2*i + k, 0)
     """
     if op in ("==", "!=") or isinstance(left, Index) or left.has(Access) or right.has(Access):
         return op, left, right
@@ -200,7 +200,7 @@ def bounded(op: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr]:
     terms = [term for term in Add.make_args(difference) if term.atoms(Index)]
     above, rest = Add(*terms), difference - Add(*terms)  # above + rest ≥ 0
     strict = len(op) == 1
-    if terms and above.coeff(min(above.atoms(Index), key=str)) < 0:
+    if terms and above.coeff(min(above.atoms(Index), key=lambda x: (x in summed, str(x)))) < 0:
         return "<" if strict else "<=", -above, rest
     return ">" if strict else ">=", above, -rest
 

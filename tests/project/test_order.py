@@ -25,6 +25,23 @@ ORDER = {
         "catalogue",
         "derive",
     ],
+    "numeric": [
+        "lowering",
+        "passes",
+        "emitters",
+        "backends",
+        "pipeline",
+        "compile",
+        "random_inputs",
+        "reference",
+        "oracles",
+        "samples",
+        "autograd",
+        "crosschecks",
+        "verify",
+        "check_file",
+        "evidence",
+    ],
     "cli": ["chinese", "output", "book", "bench", "commands", "main"],
 }
 PACKAGES = ["symbolic", "numeric", "models", "cli"]
