@@ -5,7 +5,6 @@ The blocks are those of the models: the same equations, derived and compiled, wi
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import textwrap
@@ -22,6 +21,7 @@ from gradproof.models.standalone import parts
 from gradproof.models.training import tiny
 from gradproof.models.training.optimisers import METHODS, method_systems
 from gradproof.numeric.compile import compile_numpy, compile_torch
+from gradproof.numeric.emitters.source import Source
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.equations.system import Equation, System
@@ -101,22 +101,13 @@ class File:
 
     def function(self, system: System, name: str) -> str:
         """The source of a function that computes the outputs of a system, each equation in a comment."""
-        return self.body(self.compile(system, system.outputs, name, partial(commented, system)).source)
+        return self.body(self.compile(system, system.outputs, name, partial(commented, system)).code)
 
-    def body(self, source: str) -> str:
-        """A source without its imports and helpers."""
-        lines = source.split("\n")
-        *others, last = ast.parse(source).body
-        for node in others:
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-            written = "\n".join(lines[first - 1 : node.end_lineno])
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self.imports.add(written)
-            elif f"\n{written}\n" not in self.helpers:
-                self.helpers.append(f"\n{written}\n")
-        assert isinstance(last, ast.FunctionDef)
-        first = min([last.lineno, *(d.lineno for d in last.decorator_list)])
-        return "\n\n" + "\n".join(lines[first - 1 :])
+    def body(self, code: Source) -> str:
+        """A function without its imports and helpers."""
+        self.imports |= set(code.imports)
+        self.helpers += [f"\n{helper}" for helper in code.helpers if f"\n{helper}" not in self.helpers]
+        return f"\n\n{code.function}"
 
 
 def commented(system: System, equation: Equation) -> str:
@@ -218,7 +209,7 @@ def _tiny(file: File) -> Iterator[str]:
     torch = file.backend == "torch"
     array = "torch.tensor" if torch else "np.array"
     double = "torch.float64" if torch else "np.float64"
-    yield file.body(file.compile(derived).source)
+    yield file.body(file.compile(derived).code)
     yield f"\n\n{heading('data')}\n\nDATA = {{"
     yield from (f'    "{name}": {array}({value.tolist()}),' for name, value in tiny.DATA.items())
     yield "}\nPARAMETERS = {"

@@ -5,6 +5,7 @@
 """
 
 from gradproof.symbolic.catalogue import (
+    analogies,
     attention,
     dynamics,
     inference,
@@ -17,7 +18,6 @@ from gradproof.symbolic.catalogue import (
     recurrent,
     seq2seq,
     transformer,
-    views,
 )
 from gradproof.symbolic.catalogue.entry import (
     Claim,
@@ -40,6 +40,7 @@ __all__ = [
     "Identity",
     "Moment",
     "add",
+    "analogies",
     "attention",
     "dynamics",
     "entries",
@@ -56,5 +57,4 @@ __all__ = [
     "remove",
     "seq2seq",
     "transformer",
-    "views",
 ]

@@ -65,6 +65,9 @@ class LatexPrinter(Printer):
         inner = self.given(role.of, role.source or PLAIN)
         return inner and (inner[0], (*inner[1], ROLES[role.kind]))
 
+    def bold(self, sign: str) -> str:
+        return rf"\boldsymbol{{{sign}}}" if sign.startswith("\\") else rf"\mathbf{{{sign}}}"
+
     def raised(self, base: str, exponent: str) -> str:
         return f"{base}^{{{exponent}}}"
 

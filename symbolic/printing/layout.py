@@ -97,14 +97,14 @@ class Printer(NumeralPrinter):
         return self.ones, ATOM
 
     def on_identity(self, node: Identity) -> Piece:
-        return self.identity, ATOM
+        return self.sign(self.identity, "I"), ATOM
 
     def on_unit(self, node: Unit) -> Piece:
-        letter = self.unit_matrix if node.rank == 2 else self.unit_vector
+        letter = self.sign(self.unit_matrix, "E") if node.rank == 2 else self.sign(self.unit_vector, "e")
         return self.lowered(letter, self.indices(node.place)), ATOM
 
     def on_delta(self, node: Delta) -> Piece:
-        return self.lowered(self.delta, self.indices((node.left, node.right))), ATOM
+        return self.lowered(self.sign(self.delta, "delta"), self.indices((node.left, node.right))), ATOM
 
     def on_spread(self, node: Spread) -> Piece:
         return self.piece(node.base)

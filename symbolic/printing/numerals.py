@@ -60,7 +60,14 @@ class NumeralPrinter(ABC):
     def squeezed(self, text: str) -> str:
         """The text without spaces around + and −, for an index."""
 
+    @abstractmethod
+    def bold(self, sign: str) -> str: ...
+
     # --- names
+
+    def sign(self, sign: str, name: str) -> str:
+        """A sign of mathematics, in bold where an array or a size has its name: the identity beside an array I."""
+        return self.bold(sign) if name in self.system.taken else sign
 
     def role(self, name: str) -> Role:
         array = self.system.arrays.get(name)
@@ -87,7 +94,7 @@ class NumeralPrinter(ABC):
         if isinstance(expr, (Infinity, NegativeInfinity)):
             return ("" if expr > 0 else self.minus) + self.infinity, ATOM
         if expr is S.Pi:
-            return self.pi, ATOM
+            return self.sign(self.pi, "pi"), ATOM
         if expr is S.Exp1:
             return self.euler, ATOM
         if isinstance(expr, Integer):

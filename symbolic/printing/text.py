@@ -20,6 +20,7 @@ from gradproof.symbolic.printing.nodes import Big, Call, Name, Node
 from gradproof.symbolic.printing.numerals import POWER, PRODUCT, Piece
 
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")
+BOLD = str.maketrans("IeEδπ", "𝐈𝐞𝐄𝛅𝛑")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan", "maximum": "max"}
 RELATIONS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
@@ -48,6 +49,9 @@ class TextPrinter(Printer):
         inner = self.indices(shown)
         base = text if simple else f"({text})"
         return f"{base}_{inner}" if len(inner) == 1 or inner.isalnum() else f"{base}_{{{inner}}}"
+
+    def bold(self, sign: str) -> str:
+        return sign.translate(BOLD)
 
     def raised(self, base: str, exponent: str) -> str:
         if re.fullmatch("[0-9−+⊙]+|ᵀ|⁻ᵀ", exponent):

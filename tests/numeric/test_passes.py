@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gradproof.models.nets.block import Equations, derived
@@ -10,6 +12,7 @@ from gradproof.models.nets.transformer_equations import attention, feed_forward,
 from gradproof.numeric.backends import emitter
 from gradproof.numeric.compile import builder
 from gradproof.numeric.lowering.program import Assign, Loop, Program, Update, Write, walk
+from gradproof.numeric.pipeline import Builder
 from gradproof.symbolic.language.reader import build
 
 # what is computed, the shapes, the result, and its lines in place
@@ -124,3 +127,29 @@ def test_a_step_of_a_recurrence_copies_nothing(name: str) -> None:
     ]
     assert loops
     assert copied == []
+
+
+class Counting(Builder):
+    """Counts how often the schedule measures a line or a part."""
+
+    asked = 0
+
+    def line(self, *args: Any) -> int:
+        Counting.asked += 1
+        return super().line(*args)
+
+    def part(self, *args: Any) -> int:
+        Counting.asked += 1
+        return super().part(*args)
+
+
+def test_a_wide_sum_is_broken_up_with_work_that_grows_like_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradproof.numeric.compile.Builder", Counting)
+    counts = []
+    for size in (35, 70, 140):
+        Counting.asked = 0
+        text = "L = " + " + ".join(f"sum(sin(x*a{k}))" for k in range(size))
+        builder(emitter("numpy"), build(text, {"x": "n", **{f"a{k}": "n" for k in range(size)}}))
+        counts.append(Counting.asked)
+    assert counts[1] <= 2.2 * counts[0]
+    assert counts[2] <= 2.2 * counts[1]
