@@ -202,7 +202,7 @@ def length(lo: Expr, hi: Expr) -> Expr:
     """How many values lie between two bounds; none where the upper is the smaller one.
 
     >>> from gradproof.symbolic.equations.expr import Size
-    >>> length(S.One, Size("n")), length(Integer(2), Size("n"))
+    >>> length(S.One, Size("n")), length(S(2), Size("n"))
     (n - 1, Max(0, n - 2))
     """
     size = (hi - lo).expand()
