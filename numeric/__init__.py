@@ -1,4 +1,4 @@
-"""How it runs: lowering, the NumPy and torch printers, compiled functions, cross-checks.
+"""How it runs: lowering, passes, emitters (NumPy, torch), compiled functions, cross-checks.
 
 >>> from gradproof.symbolic import derive
 >>> f = compile_numpy(derive("sum(x**2)", shapes={"x": "n"}, wrt="x"))

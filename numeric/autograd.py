@@ -42,7 +42,9 @@ def torch_results(
             found[name] = functional.jvp(forward, tuple(point), tuple(along))[1]
         elif kind == "product":
             vector = torch.as_tensor(sample.inputs[sample.directions[0]], dtype=torch.float64, device=used)
-            position = variables.index(name.removesuffix("_grad"))
+            gradient = sample.role(name).source
+            assert gradient is not None
+            position = variables.index(gradient.of)
             found[name] = functional.hvp(_of_one(forward, point, position), point[position], vector)[1]
     results = {}
     for name, result in found.items():

@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from gradproof.symbolic.checking.check import Verdict
 from gradproof.symbolic.deriving.derivation import Derivation, derive_system
-from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.equations.evaluate import Point
 from gradproof.symbolic.errors import ExpressionError, GradproofError
 from gradproof.symbolic.folding.checks import at_least_one, small_sizes
@@ -131,7 +130,7 @@ def _points(derivation: Derivation, seed: int) -> Iterator[tuple[Draw, bool]]:
             sizes = small_sizes(derivation.system, seed + k)
         draw = drawn(pair, sizes, seed + k, "small" if k % 3 != 2 else "positive")
         yield (_simple(pair, draw, seed + k) if k < 2 else draw), False
-    reach = Reach(pair, seed, (derivation.output, *map(bar, derivation.wrt)))
+    reach = Reach(pair, seed, (derivation.output, *map(derivation.system.adjoint_of, derivation.wrt)))
     small = small_sizes(derivation.system, seed)
     for symbol, value in product(symbols, (*LARGE, 0)):
         if reach.fits(sizes := {**small, symbol: value}, 0):
@@ -185,7 +184,7 @@ class Reference:
         )
         self.value = self._array(derivation.output, 1.0)
         weight = 1.0 if cotangent else float(self.upstream)
-        self.gradients = {name: self._array(bar(name), weight) for name in derivation.wrt}
+        self.gradients = {name: self._array(system.adjoint_of(name), weight) for name in derivation.wrt}
 
     def _exact(self, name: str, values: NDArray[Any]) -> dict[tuple[int, ...], Any]:
         whole = values.dtype == np.int64

@@ -6,29 +6,34 @@ equations and returns the lines.
 
 from __future__ import annotations
 
-import linecache
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import sympy
 from sympy import Symbol
 
-from gradproof.numeric.arguments import Arguments, readings
+from gradproof.numeric.emitters.arguments import Arguments
+from gradproof.numeric.emitters.expressions import Emitter
+from gradproof.numeric.emitters.numpy_emitter import InPlaceNumpyEmitter, NumpyEmitter, ufuncs
+from gradproof.numeric.emitters.source import Result, complete, documented, header, namespace
+from gradproof.numeric.emitters.torch_emitter import TorchEmitter
 from gradproof.numeric.lowering.lower import Lowering
-from gradproof.numeric.lowering.nodes import identifier
-from gradproof.numeric.lowering.schedule import Entry, Schedule
-from gradproof.numeric.lowering.solving import with_solutions
+from gradproof.numeric.lowering.nodes import Node, identifier, parts
+from gradproof.numeric.lowering.program import Assign, Program, nodes_of, walk
 from gradproof.numeric.lowering.stable import stabilise
 from gradproof.numeric.lowering.statements import lower_system
-from gradproof.numeric.printers.inplace_printer import InPlacePrinter
-from gradproof.numeric.printers.numpy_printer import NumpyPrinter
-from gradproof.numeric.printers.source import complete, documented, guarded, header, namespace, read_sizes
+from gradproof.numeric.passes.deleting import with_deletions
+from gradproof.numeric.passes.in_place import InPlace
+from gradproof.numeric.passes.schedule import Schedule
+from gradproof.numeric.passes.sizes import measures, mentioned, readings
+from gradproof.numeric.passes.solving import with_solutions
+from gradproof.numeric.passes.spread import spread, spread_out
+from gradproof.numeric.passes.sums import faster, sums_as_products
 from gradproof.symbolic.equations.expr import Access, Size, names
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Array, Equation, System
-from gradproof.symbolic.language.syntax import Program
+from gradproof.symbolic.language.syntax import Program as Sentences
 
 
 class Derived(Protocol):
@@ -54,7 +59,7 @@ class Derivation(Protocol):
     @property
     def gradients(self) -> Mapping[str, Derived]: ...
     @property
-    def program(self) -> Program: ...
+    def program(self) -> Sentences: ...
     def line(self, equation: Equation) -> str: ...
 
 
@@ -104,8 +109,8 @@ def compile_numpy(
     >>> float(f(x=[1.0, 2.0, 2.0])["L"])
     9.0
     """
-    printer = partial(InPlacePrinter, overwrite=overwrite) if reuse or overwrite else NumpyPrinter
-    return compile_with(printer, Arguments.of, derived, outputs, name, comment)
+    emitter = InPlaceNumpyEmitter if reuse or overwrite else NumpyEmitter
+    return compile_for(emitter, derived, outputs, name, comment, overwrite=overwrite)
 
 
 def compile_torch(
@@ -119,29 +124,42 @@ def compile_torch(
 
     "auto" is the GPU where there is one. The function takes and returns tensors; autograd is not used.
     """
-    from gradproof.numeric.printers.torch_printer import TorchArguments, TorchPrinter, chosen_device
-
-    make = partial(TorchArguments.on, chosen_device(device))
-    return compile_with(TorchPrinter, make, derived, outputs, name, comment)
+    return compile_for(TorchEmitter, derived, outputs, name, comment, device)
 
 
-def compile_with(
-    printer_type: Callable[..., NumpyPrinter],
-    make_arguments: Callable[..., Arguments],
+def compile_for(
+    emitter: type[Emitter],
     derived: System | Derivation,
-    outputs: Sequence[str] | None,
-    name: str,
-    comment: Callable[[Equation], str] | None,
+    outputs: Sequence[str] | None = None,
+    name: str = "",
+    comment: Callable[[Equation], str] | None = None,
+    device: str = "auto",
+    overwrite: Sequence[str] = (),
 ) -> Compiled:
-    """Lower, print and compile, for one array library."""
-    if comment is None and not isinstance(derived, System):
-        comment = comments(derived)
+    """Lower, rewrite, spell and compile, for one array library."""
+    return builder(emitter, derived, outputs, comment, overwrite).build(name, device)
+
+
+def source_for(emitter: type[Emitter], derived: System | Derivation) -> str:
+    """The code alone: the library that it calls need not be installed."""
+    return builder(emitter, derived).source("")
+
+
+def builder(
+    emitter: type[Emitter],
+    derived: System | Derivation,
+    outputs: Sequence[str] | None = None,
+    comment: Callable[[Equation], str] | None = None,
+    overwrite: Sequence[str] = (),
+) -> Builder:
     if isinstance(derived, System):
         wanted = tuple(outputs or derived.outputs)
         system, result = derived.needed(wanted), Result(wanted, None)
         arrays = inputs_of(system, derived)
         unused: list[Array] = []
+        derivatives: list[str] = []
     else:
+        comment = comment or comments(derived)
         pairs = {name: gradient.equation.name for name, gradient in derived.gradients.items()}
         wanted = (derived.output, *pairs.values())
         system, result = with_forward(derived).needed(wanted), Result(wanted, tuple(pairs))
@@ -149,12 +167,9 @@ def compile_with(
         declared = dict.fromkeys([*derived.forward.inputs, *([derived.cotangent] if derived.cotangent else [])])
         declared.update(dict.fromkeys(name for name in system.inputs if name in read))
         arrays, unused = parted(system, [system.arrays[name] for name in declared], {*read, *derived.wrt})
-    name = name or ("forward" if result.variables is None else "value_and_gradients")
-    derived_names = (
-        [] if isinstance(derived, System) else [n for n in system.defined if n not in derived.forward.defined]
-    )
-    builder = Builder(stabilise(system, derived_names), printer_type, make_arguments, arrays, result, comment)
-    return builder.build(name, unused)
+        derivatives = [n for n in system.defined if n not in derived.forward.defined]
+    silent = comment or (lambda equation: "")
+    return Builder(stabilise(system, derivatives), emitter, arrays, unused, result, silent, overwrite)
 
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:
@@ -175,7 +190,7 @@ def with_forward(derived: Derivation) -> System:
     if derived.output in system.defined and not set(forward.inputs) - set(system.arrays):
         return system
     arrays = {**forward.arrays, **system.arrays}
-    return System(arrays, (*missing, *system.equations), system.outputs, system.hidden | forward.hidden)
+    return System(arrays, (*missing, *system.equations), system.outputs)
 
 
 def inputs_of(system: System, whole: System) -> list[Array]:
@@ -186,7 +201,7 @@ def inputs_of(system: System, whole: System) -> list[Array]:
     for name in whole.inputs:
         array = whole.arrays[name]
         shows = any(size in system.sizes and size not in known for size in readings([array]))
-        if name not in read and shows and not name.endswith(("_bar", "_dot")):
+        if name not in read and shows and array.role.kind not in (Kind.ADJOINT, Kind.TANGENT, Kind.COTANGENT):
             found.append(array)
             known = readings(found)
     return found
@@ -207,86 +222,85 @@ def parted(system: System, arrays: Sequence[Array], read: Collection[str]) -> tu
     return [array for array in arrays if array in used], [array for array in arrays if array not in used]
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a function returns: a dictionary of outputs, or a value and a dictionary of gradients."""
-
-    names: tuple[str, ...]
-    variables: tuple[str, ...] | None
-
-    def __str__(self) -> str:
-        if self.variables is None:
-            return f"{{{', '.join(f'{name!r}: {identifier(name)}' for name in self.names)}}}".replace("'", '"')
-        value, *gradients = self.names
-        pairs = [f'"{name}": {identifier(bar)}' for name, bar in zip(self.variables, gradients, strict=True)]
-        return f"{identifier(value)}, {{{', '.join(pairs)}}}"
-
-
 class Builder:
-    """Everything between a system and its compiled function."""
+    """Everything between a system and its compiled function: the passes in their order, and the spelling."""
 
     def __init__(
         self,
         system: System,
-        printer_type: Callable[..., NumpyPrinter],
-        make_arguments: Callable[..., Arguments],
+        emitter: type[Emitter],
         arrays: Sequence[Array],
+        unused: Sequence[Array],
         result: Result,
-        comment: Callable[[Equation], str] | None,
+        comment: Callable[[Equation], str],
+        overwrite: Sequence[str],
     ) -> None:
-        self.system, self.result, self.comment = system, result, comment or (lambda equation: "")
-        self.arrays = list(arrays)
+        self.system, self.result, self.comment = system, result, comment
+        self.arrays, self.unused = list(arrays), tuple(unused)
         floats = [a for a in arrays if a.below is None and a.rank]
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
-        self.printer = printer_type({}, like, dtype)
-        self.entries = self.scheduled()
-        self.arguments = make_arguments(self.arrays, self.used_sizes())
+        self.quick = InPlace(ufuncs(), bool(dtype), overwrite) if issubclass(emitter, InPlaceNumpyEmitter) else None
+        self.emitter, self.measuring = emitter(like, dtype), emitter(like, dtype)
+        self.program = self.rewritten()
+        lines = self.emitter.assignments(self.program.statements)
+        read = readings(self.arrays)
+        self.used = mentioned(system, self.emitter.symbols, read)
+        self.lines = [*self.emitter.assignments(measures(self.arrays, read, self.used)), *lines]
+        self.sizes = [str(size) for size in self.used if size not in read]
+        self.risky = any(
+            node.op == "where" and node.data[0] for s in walk(self.program.statements) for node in parts(*nodes_of(s))
+        )
 
-    def scheduled(self) -> list[Entry]:
+    def rewritten(self) -> Program:
         low = Lowering(self.system)
         returned = [identifier(name) for name in self.result.names]
         statements = with_solutions(low.graph, lower_system(low, self.system), returned)
         taken = [*map(identifier, self.system.arrays), *(size.name for size in self.system.sizes)]
-        schedule = Schedule(statements, self.printer, returned, taken, self.comment)
-        self.printer.prepare(schedule)
-        return schedule.entries
+        program = Schedule(low.graph, statements, self, returned, taken, self.comment).program
+        program = with_deletions(program)
+        return self.quick.program(program) if self.quick else spread_out(program)
 
-    def used_sizes(self) -> list[Symbol]:
-        """The sizes that the lines mention, and those that are needed to read them off the arrays."""
-        text = "\n".join(
-            f"{self.printer.doprint(value)}\n{target}" for target, value in self.entries if value is not None
-        )
-        words = set(re.findall(r"\w+", text))
-        known = dict.fromkeys(self.system.sizes)
-        for equation in self.system.equations:  # a size may stand in a range only
-            for expr in (equation.body, *(bound for _, *bounds in equation.axes for bound in bounds)):
-                known.update(dict.fromkeys(sorted(expr.atoms(Size), key=str)))
-        used = [size for size in known if size.name in words]
-        read = readings(self.arrays)
-        for size in used:  # the list grows while it is read
-            if size in read:
-                needed = read[size].rest.free_symbols | read[size].slope.free_symbols
-                used += [other for other in sorted(needed, key=str) if other not in used]
-        return used
+    def line(self, statement: Assign, owned: Collection[str]) -> int:
+        """The length of the longest line of a statement, as the passes will leave it."""
+        found = self.quick.statement(statement, owned) if self.quick else spread(statement, owned)
+        found = sums_as_products(found) if self.quick else found
+        return max(len(line) for s in found for line in self.measuring.lines(s))
 
-    def build(self, name: str, unused: Sequence[Array] = ()) -> Compiled:
-        symbols = [Symbol(identifier(argument)) for argument in self.arguments.names]
-        entries = [*read_sizes(self.printer, self.arguments, self.used_sizes()), *self.entries]
-        function = sympy.lambdify(
-            symbols,
+    def part(self, node: Node) -> int:
+        return len(self.measuring.expression(faster(node) if self.quick else node))
+
+    def build(self, name: str, device: str) -> Compiled:
+        name = self.named(name)
+        arguments = replace(self.emitter.arguments(self.arrays, self.used, device), unused=self.unused)
+        function = self.function(namespace(self.emitter))
+        function.__name__, function.__doc__ = name, self.docstring().strip().strip('"')
+        run = self.emitter.decorate(function, self.risky, self.sizes)
+        return Compiled(name, self.source(name), run, arguments, self.result.variables)
+
+    def function(self, names: dict[str, Any]) -> Callable[..., Any]:
+        """The last step: `sympy.lambdify` with our printer, and the program as the schedule of its lines."""
+        return sympy.lambdify(
+            [Symbol(name) for name in self.parameters],
             sympy.Tuple(*(Access(name) for name in self.result.names)),
-            modules=[namespace(self.printer)],
-            printer=self.printer,
-            cse=lambda outputs: (entries, self.result),
+            modules=[names],
+            printer=self.emitter,
+            cse=lambda outputs: (self.lines, self.result),
         )
-        text = "".join(linecache.getlines(function.__code__.co_filename))
-        body = text.partition(":\n")[2]
-        docstring = self.docstring()
-        source = complete(self.printer, header(name, [str(symbol) for symbol in symbols]), docstring, body)
-        function.__name__, function.__doc__ = name, docstring.strip().strip('"')
-        arguments = replace(self.arguments, unused=tuple(unused))
-        return Compiled(name, source, guarded(self.printer, function), arguments, self.result.variables)
+
+    @property
+    def parameters(self) -> list[str]:
+        return [*(identifier(array.name) for array in self.arrays), *map(identifier, self.sizes)]
+
+    def named(self, name: str) -> str:
+        return name or ("forward" if self.result.variables is None else "value_and_gradients")
+
+    def source(self, name: str) -> str:
+        """A file that stands alone."""
+        body = [f"    {target} = {value}" for target, value in self.lines] + self.result.lines()
+        head = header(self.named(name), self.parameters)
+        decorator = self.emitter.decorator(self.risky, self.sizes)
+        return complete(self.emitter, head, decorator, self.docstring(), body)
 
     def docstring(self) -> str:
         """What the function computes, and the shapes of its arguments."""
@@ -294,5 +308,5 @@ class Builder:
         what = ", ".join(self.result.names)
         if self.result.variables is not None:
             what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
-        shapes = [f"{a.name} ({', '.join(map(self.printer.number, a.shape))})" for a in self.arguments.arrays]
+        shapes = [f"{a.name} ({', '.join(map(self.measuring.number, a.shape))})" for a in self.arrays]
         return documented(f"{what}.", shapes)

@@ -23,6 +23,7 @@ from gradproof.numeric.compile import Compiled, Derivation, compile_numpy
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point, Undefined
 from gradproof.symbolic.equations.expr import Implicit
+from gradproof.symbolic.equations.roles import Kind, Role
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 
@@ -197,11 +198,15 @@ class Sample:
         known = {*self.derivation.forward.inputs, self.derivation.cotangent}
         return [array.name for array in self.compiled.arguments.declared if array.name not in known]
 
+    def role(self, name: str) -> Role:
+        """What the array of a result is."""
+        return self.system.arrays[self.derivation.gradients[name].equation.name].role
+
     def kind(self, name: str) -> str:
-        """What a result is, by its name and shape."""
-        out, shape = self.shape(self.derivation.output), self.gradients[name].shape
+        """What a result is, by its role and shape."""
+        out, shape, role = self.shape(self.derivation.output), self.gradients[name].shape, self.role(name)
         variables = name.split(",")
-        if name.endswith("_grad") and len(self.directions) == 1:
+        if role.kind is Kind.TANGENT and role.source is not None and role.source.kind is Kind.GRADIENT:
             return "product"
         if not all(variable in self.derivation.forward.arrays for variable in variables):
             return "other"

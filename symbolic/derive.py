@@ -35,9 +35,9 @@ def derive(
     """The gradient of an expression with respect to the variables in `wrt` (all that are no integers, by default).
 
     Each gradient has the shape of its variable (denominator layout). A non-scalar expression needs `cotangent`, the
-    name of an array of its shape; the result is then the adjoint Σ cotangent · ∂(expression). `keep` names adjoints
-    (`Z_bar`) that stay visible where they would be substituted. Without shapes, `expression` is the identifier of a
-    documented formula, which is derived as it is documented unless something else is asked for.
+    name of an array of its shape; the result is then the adjoint Σ cotangent · ∂(expression). `keep` names
+    intermediates whose adjoints stay visible where they would be substituted. Without shapes, `expression` is the
+    identifier of a documented formula, which is derived as it is documented unless something else is asked for.
 
     At most one of these asks for something else: `order=2` the Hessian of a scalar, `jacobian=True` the Jacobian entry
     by entry, `jvp={"W": "dW"}` the change of the output along given changes of variables, `hvp="v"` the Hessian times a
@@ -60,7 +60,8 @@ def derive(
         wrt, cotangent = wrt or entry.wrt, cotangent or (None if chosen else entry.cotangent)
     else:
         program = parse(expression) if isinstance(expression, str) else expression
-        system = build(program, shapes, [name.removesuffix("_bar") for name in keep])
+        keep = tuple(keep)
+        system = build(program, shapes, keep)
     if jacobian:
         return products.jacobian(system, wrt, program, layout or "numerator", lang)
     if order == 2:

@@ -48,7 +48,7 @@ class Values:
     def name(self, node: nodes.Name) -> Any:
         shape = self.point.shape(node.name)
         array = self.point.system.arrays[node.name]
-        origin = array.origin or (0,) * array.rank
+        origin = array.starts or (0,) * array.rank
         axes = [
             range(first, first + size) if index is None else [self.integer(index)]
             for index, size, first in zip(node.at, shape, origin, strict=True)

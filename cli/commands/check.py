@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the claim is a Hessian.")
 @click.option("--layout", type=click.Choice(["denominator", "numerator"]), help="Layout of the claim.")
 @click.option("--file", "path", metavar="FILE.py", help="Check a backward written in Python instead (runs that file).")
+@click.option("--strict", is_flag=True, help="Exit 1 if the claim is right under a condition only, such as x > 0.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @syntax_option
 def check_command(
@@ -33,6 +34,7 @@ def check_command(
     lets: tuple[str, ...],
     path: str | None,
     as_json: bool,
+    strict: bool,
     syntax: str,
     **options: Any,
 ) -> int:
@@ -58,7 +60,7 @@ def check_command(
         if unread:
             raise click.UsageError(f"--file compares first derivatives under a random cotangent: leave out {unread[0]}")
         click.echo(f"running {path}", err=True)
-        return _finish(check_file(path, found.program, found.declarations, names), as_json)
+        return _finish(check_file(path, found.program, found.declarations, names), as_json, strict)
     if names is None or len(names) > options["order"]:
         raise click.UsageError("name the one variable that the claim differentiates by: --wrt x (two with --order 2)")
     from gradproof.symbolic.checking.check import check
@@ -71,6 +73,7 @@ def check_command(
     return _finish(
         check(found.program, found.declarations, names[0] if len(names) == 1 else names, claim, let=let, **options),
         as_json,
+        strict,
     )
 
 
@@ -81,9 +84,9 @@ def _named(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _finish(verdict: Verdict, as_json: bool) -> int:
+def _finish(verdict: Verdict, as_json: bool, strict: bool) -> int:
     if as_json:
         emit_json(verdict.as_dict())
     else:
         click.echo(str(verdict))
-    return verdict.exit_code
+    return 1 if strict and verdict.conditions else verdict.exit_code

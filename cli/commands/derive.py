@@ -53,7 +53,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         if not found.entry.expression:
             return emit_json(stated, output) if format_ == "json" else emit(proofs.as_text(stated, lang, steps), output)
     derivation = derived(found, wrt, lang, **options)
-    is_jacobian = any(found.equation.name == f"J_{name}" for name, found in derivation.gradients.items())
+    is_jacobian = derivation.is_jacobian
     layout = options["layout"] or ("numerator" if is_jacobian else "denominator")
     other = ""
     if is_jacobian and format_ in ("text", "markdown") and max(len(g.shape) for g in derivation.gradients.values()) < 3:

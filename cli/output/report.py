@@ -42,9 +42,7 @@ class Report:
     @property
     def caption(self) -> str:
         """Which layout the derivatives are printed in."""
-        gradients = self.derivation.gradients
-        is_jacobian = any(found.equation.name == f"J_{name}" for name, found in gradients.items())
-        return self.told(LAYOUTS[f"{self.layout} Jacobian" if is_jacobian else self.layout])
+        return self.told(LAYOUTS[f"{self.layout} Jacobian" if self.derivation.is_jacobian else self.layout])
 
     def told(self, text: str) -> str:
         """Words in the language of the report."""
@@ -103,7 +101,7 @@ class Report:
         derived = [e for e in found.system.equations if e.name not in found.forward.defined]
         kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
-        shown = ", ".join(text.plain_name(name)[0] for name in kept)
+        shown = ", ".join(text.printed(name, found.forward) for name in kept)
         held = self.told(f"{size_text(8 * entries)} bytes in float64")
         return {
             "forward operations": f"{forward.text}   {forward.order}",
@@ -149,7 +147,7 @@ def example_lines(report: Report) -> list[str]:
     example = worked_example(report.derivation)
     lines = [report.told(f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}")]
     for group in (example.inputs, example.values, example.results):
-        lines += [f"  {text.plain_name(name)[0]} = {numbers_text(value)}" for name, value in group.items()]
+        lines += [f"  {text.printed(name, report.system)} = {numbers_text(value)}" for name, value in group.items()]
     return lines
 
 

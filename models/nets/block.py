@@ -24,7 +24,7 @@ from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.passes.halves import backward_system, forward_system
 from gradproof.symbolic.deriving.derivation import derive_system
-from gradproof.symbolic.equations.calculus import adjoint, bar
+from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.fold import fold
 from gradproof.symbolic.language.reader import build
@@ -124,7 +124,7 @@ class Block:
         code = self.differentiated
         given = {cotangent(name): value for name, value in cotangents.items() if cotangent(name) in code.cotangents}
         found = code.backward.function(**{identifier(name): value for name, value in {**kept, **given}.items()})
-        return {name: found[bar(name)] for name in self.equations.variables}
+        return {name: found[code.systems[1].adjoint_of(name)] for name in self.equations.variables}
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ def differentiated(key: _Key) -> Differentiated:
     """Derive, split and compile; once for each distinct block."""
     equations = key.equations
     forward = equations.system()
-    behind = backward_system(derived(equations), forward, [bar(name) for name in equations.variables])
+    whole = derived(equations)
+    behind = backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
     returned = tuple(dict.fromkeys((*equations.outputs, *equations.extra, *saved)))

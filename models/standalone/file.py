@@ -160,7 +160,7 @@ def _model(file: File, kind: str) -> Iterator[str]:
     else:
         angles = build(ANGLES.replace("Z =", "S ="), {"pos": "T", "number": "p", "base": ""})
         yield f"\nWIDTH = {CONFIGS[kind]['width']}\n"
-        yield file.function(System(angles.arrays, angles.equations, ("C", "S"), angles.hidden), "angles")
+        yield file.function(System(angles.arrays, angles.equations, ("C", "S")), "angles")
         yield parts.POSITIONS
     yield TASKS[kind]
     yield from adam(file)

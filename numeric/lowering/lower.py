@@ -92,6 +92,8 @@ class Lowering:
 
     def align(self, part: Part, order: Sequence[Index]) -> Node:
         """The node with its axes in the given order, and new axes for letters that it lacks."""
+        if not set(part.letters) <= set(order):
+            raise GradproofError(f"an array with the axes {part.letters} has no place for all of them in {order}")
         return self.graph.view(part.node, [part.letters.index(x) if x in part.letters else None for x in order])
 
     def elementwise(

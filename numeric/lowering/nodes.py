@@ -1,4 +1,4 @@
-"""Array operations as a graph: what the lowering makes and the printers print.
+"""Array operations as a graph: what the lowering makes and the emitters spell.
 
 A node stands for one array. Its axes are numbered, as in NumPy; the letters of the index expression are gone. Equal
 nodes are one object (`Graph.make`), so whatever two equations have in common is found without a search.
@@ -12,12 +12,13 @@ nodes are one object (`Graph.make`), so whatever two equations have in common is
     scatter (axes)      zeros to which the values are added at the places w
     diagonal, windows, flip, reshape, diag, broadcast
     sum, max, prod, mean (axes);  matmul, dot, tensordot, einsum
+    empty, zeros, ones, full, copy   arrays of their own memory, which the passes put where one is needed
 """
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -26,6 +27,11 @@ from sympy import Expr, Integer, Mul, S, sympify
 
 Shape = tuple[Expr, ...]
 
+LEAVES = frozenset({"array", "scalar", "empty"})
+REDUCTIONS = frozenset({"sum", "max", "prod", "mean"})
+PRODUCTS = frozenset({"matmul", "mul", "tensordot", "einsum"})  # a new array each time
+STATEMENTS = frozenset({"place", "scatter", "overlap", "blocks"})  # what is added to an array by a statement
+VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})  # of other memory
 
 RESERVED = frozenset(
     {*keyword.kwlist, "np", "math", "torch", "len", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
@@ -308,7 +314,41 @@ def _column(node: Node) -> bool:
     return node.op == "view" and node.data == (0, None) and node.kind == "f"
 
 
-def is_scalar(node: Node, value: int) -> bool:
+def extent(node: Node) -> int:
+    """The number of axes along which a node is longer than 1."""
+    return sum(size != 1 for size in node.shape)
+
+
+def paddable(node: Node) -> bool:
+    """Whether an array in zeros lies there as one block."""
+    return all(isinstance(place, Cut) and place.step == 1 for place in node.data)
+
+
+def parts(*nodes: Node) -> Iterator[Node]:
+    """Nodes and what they are made of, each once."""
+    stack, seen = list(nodes), set()
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node.args
+            yield node
+
+
+def factors(node: Node) -> list[Node]:
+    """The factors of a product, those of products inside of it among them."""
+    return [part for arg in node.args for part in factors(arg)] if node.op == "mul" else [node]
+
+
+def is_inverse(node: Node) -> bool:
+    """Whether a node is something to a negative power."""
+    if node.op != "pow" or node.args[1].op != "scalar":
+        return False
+    exponent = node.args[1].data[0]
+    return bool(exponent.is_number and exponent.is_negative)
+
+
+def is_scalar(node: Node, value: Expr | int) -> bool:
     return node.op == "scalar" and node.data[0] == value
 
 

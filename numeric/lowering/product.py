@@ -54,13 +54,13 @@ def lower_terms(
     if not axes and (spread := _spread(low, factors, ranges, wanted)) is not None:
         return spread
     terms = sorted_terms(factors, axes, ranges, low)
-    for condition in list(terms.conditions):
-        narrow(terms, condition) or find_lookups(low, terms, condition, ranges)
+    while any(find_lookups(low, terms, c, ranges) or narrow(terms, c) for c in terms.conditions):
+        pass
     find_overlaps(low, terms)
     _drop_padded(low, terms)
     part = _masked_sum(low, terms, wanted)
     if terms.scattered:
-        part = add_at(low, terms, part, ranges)
+        part = add_at(low, terms, part, ranges, wanted)
     part = put_together(low, terms, part, ranges, wanted)
     return put_in_place(low, terms, part, ranges)
 

@@ -17,7 +17,7 @@ from sympy import Add, Expr, Integer, S, sympify
 
 from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, truth
 from gradproof.numeric.lowering.nodes import Cut, Node, Place, identifier
-from gradproof.numeric.lowering.statements import Fill, Loop, Statement, Store
+from gradproof.numeric.lowering.program import Assign, Loop, Statement, assign, unset
 from gradproof.symbolic.equations.expr import Access, Compare, Index, accesses, letters, names, nonnegative
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.errors import GradproofError
@@ -54,7 +54,9 @@ def lower_recurrence(low: Lowering, system: System, group: Sequence[str]) -> lis
     order = find_order(system, group)
     letter = loop_letter(system)
     kept = stored(system, group, order)
-    found: list[Statement] = [Fill(identifier(name), system.arrays[name].shape) for name in group if name in kept]
+    found: list[Statement] = [
+        unset(low.graph, identifier(name), system.arrays[name].shape) for name in group if name in kept
+    ]
     for name in group:
         low.values[name] = low.graph.array(identifier(name), system.arrays[name].shape)
     for lo, hi in pieces(order):
@@ -292,7 +294,7 @@ def _step(
     return found
 
 
-def _statement(low: Lowering, system: System, context: Step, line: Line, keep: bool) -> Store:
+def _statement(low: Lowering, system: System, context: Step, line: Line, keep: bool) -> Assign:
     """One equation at one step."""
     equation, array = line.equation, system.arrays[line.equation.name]
     axis = context.order.axes[equation.name]
@@ -305,7 +307,7 @@ def _statement(low: Lowering, system: System, context: Step, line: Line, keep: b
     node = low.graph.broadcast(low.graph.number(low.align(part, order)), shape)
     if not keep:
         context.locals[equation.name] = node
-        return Store(identifier(equation.name), node, (), tuple(shape), equation)
+        return assign(low.graph, identifier(equation.name), node, (), shape, equation)
     places: list[Place] = []
     for k, place in enumerate(equation.place):
         first = array.first(k)
@@ -316,7 +318,7 @@ def _statement(low: Lowering, system: System, context: Step, line: Line, keep: b
             places.append(Cut((lo - first).expand(), (hi - lo).expand()))
         else:
             places.append((place - first).expand())
-    return Store(identifier(equation.name), node, tuple(places), array.shape, equation)
+    return assign(low.graph, identifier(equation.name), node, places, array.shape, equation)
 
 
 def decided(body: Expr, context: Step) -> Expr:

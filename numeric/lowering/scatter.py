@@ -25,9 +25,7 @@ def find_lookups(low: Lowering, terms: Terms, condition: Expr, ranges: Ranges) -
         if any(array.below is None for array in arrays) or not letters(looked_up) & (terms.summed | terms.running):
             continue
         terms.conditions.remove(condition)
-        found = {free: looked_up}
-        terms.factors = [f.xreplace(found) for f in terms.factors]
-        terms.conditions = [c.xreplace(found) for c in terms.conditions]
+        terms.replace({free: looked_up})
         # What the lookup runs over is not summed before the values are added at their places.
         terms.running |= letters(looked_up) & terms.summed
         terms.axes = [axis for axis in terms.axes if axis[0] not in terms.running]
@@ -36,19 +34,27 @@ def find_lookups(low: Lowering, terms: Terms, condition: Expr, ranges: Ranges) -
     return False
 
 
-def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges) -> Part:
-    """Add values at the places that lookups give."""
-    indices = [low.lower(index, terms.ranges) for _, index in terms.scattered]
-    running = order_of([index.letters for index in indices], [x for x in terms.ranges if x not in ranges])
-    running = tuple(x for x in running if x not in ranges)
-    rest = [x for x in part.letters if x not in running]
-    free = [letter for letter, _ in terms.scattered]
-    sizes = {x: part.node.shape[k] for k, x in enumerate(part.letters)}
-    shape = [(ranges[x][1] - ranges[x][0]).expand() for x in free] + [sizes[x] for x in rest]
-    aligned = [low.align(index, running) for index in indices]
-    values = low.graph.number(low.align(part, [*running, *rest]))
-    node = low.graph.make("scatter", [values, *aligned], (), shape)
-    return Part(node, (*free, *rest))
+def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges, wanted: Sequence[Index]) -> Part:
+    """Add values at the places that lookups give.
+
+    A free letter that a lookup reads, i in x̄[i, w[i, t]] += v[i, t], is an axis of the result and of the lookup: its
+    places are 0, 1, 2, …, so every letter of the lookups and of the values has a place of its own.
+    """
+    places = {free: low.lower(index, terms.ranges) for free, index in terms.scattered}
+    inside = order_of(
+        [*(place.letters for place in places.values()), part.letters], list(dict.fromkeys([*wanted, *terms.ranges]))
+    )
+    read = {x for place in places.values() for x in place.letters}
+    extent = {x: (hi - lo).expand() for x, (lo, hi) in terms.ranges.items()}
+    for letter in [x for x in inside if x in read and x not in terms.running]:
+        places[letter] = Part(low.graph.arange(S.Zero, extent[letter]), (letter,))
+    at = [x for x in wanted if x in places] if set(places) <= set(wanted) else list(places)
+    over, rest = [x for x in inside if x in read], [x for x in part.letters if x not in read]
+    sizes = {x: (hi - lo).expand() for x, (lo, hi) in ranges.items()} | {x: extent[x] for x in (*read, *rest)}
+    values = low.graph.number(low.align(part, [*over, *rest]))
+    indices = [low.align(places[x], over) for x in at]
+    node = low.graph.make("scatter", [values, *indices], (), [sizes[x] for x in (*at, *rest)])
+    return Part(node, (*at, *rest))
 
 
 # ------------------------------------------------------------------------------------------------- overlapping blocks

@@ -1,70 +1,16 @@
-"""The statements of a generated function, and how the equations of a system become statements."""
+"""The equations of a system as statements, in an order in which they can be run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from sympy import Expr, Symbol, sympify
+from sympy import Expr, sympify
 
 from gradproof.numeric.lowering.lower import Lowering, Ranges
 from gradproof.numeric.lowering.nodes import Cut, Node, Place, identifier
+from gradproof.numeric.lowering.program import Assign, Statement, assign, unset
 from gradproof.symbolic.equations.expr import Index
 from gradproof.symbolic.equations.system import Equation, System
-
-
-class Target(Symbol):
-    """The left side of an assignment, with the lines of comment above it."""
-
-    comment: str
-
-    def __new__(cls, name: str, comment: str = "") -> Target:
-        target = Symbol.__xnew__(cls, name)
-        target.comment = comment
-        return target
-
-
-@dataclass(frozen=True)
-class Store:
-    """name[places] = node, or name = node without places."""
-
-    name: str
-    node: Node
-    places: tuple[Place, ...] = ()
-    shape: tuple[Expr, ...] = ()
-    equation: Equation | None = None
-    comment: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fill:
-    """name = an array whose entries are not set yet."""
-
-    name: str
-    shape: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class Loop:
-    """for letter in range(start, stop), or downwards."""
-
-    letter: Index
-    start: Expr
-    stop: Expr
-    down: bool
-    body: tuple[Statement, ...]
-
-
-Statement = Store | Fill | Loop
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The value of an assignment to `target`, and the statements that complete it."""
-
-    target: str
-    first: Node | Fill
-    rest: tuple[Statement, ...] = ()
 
 
 def lower_system(low: Lowering, system: System) -> list[Statement]:
@@ -85,11 +31,11 @@ def lower_system(low: Lowering, system: System) -> list[Statement]:
         array = system.arrays[name]
         if len(equations) == 1 and equations[0].axes == array.axes(_letters(equations[0])):
             node = whole_node(low, equations[0], array.shape)
-            found.append(Store(identifier(name), node, (), array.shape, equations[0]))
+            found.append(assign(low.graph, identifier(name), node, (), array.shape, equations[0]))
             low.values[name] = node
             low.graph.fixed.add(node)
             continue
-        found.append(Fill(identifier(name), array.shape))
+        found.append(unset(low.graph, identifier(name), array.shape))
         found += [piece(low, system, equation) for equation in equations]
         low.values[name] = low.graph.array(identifier(name), array.shape)
     return found
@@ -108,7 +54,7 @@ def whole_node(low: Lowering, equation: Equation, shape: Iterable[Expr]) -> Node
     return low.graph.broadcast(low.graph.number(low.align(part, order)), tuple(shape))
 
 
-def piece(low: Lowering, system: System, equation: Equation) -> Store:
+def piece(low: Lowering, system: System, equation: Equation) -> Assign:
     """An equation that gives some of the entries of an array."""
     array = system.arrays[equation.name]
     ranges = {letter: (sympify(lo), sympify(hi)) for letter, lo, hi in equation.axes}
@@ -122,4 +68,4 @@ def piece(low: Lowering, system: System, equation: Equation) -> Store:
             places.append((place - first).expand())
     shape = [place.count for place in places if isinstance(place, Cut)]
     node = whole_node(low, equation, shape)
-    return Store(identifier(equation.name), node, tuple(places), array.shape, equation)
+    return assign(low.graph, identifier(equation.name), node, places, array.shape, equation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sympy import Expr, Integer, Max, Min, Mul, S
@@ -41,6 +41,12 @@ class Terms:
     @property
     def summed(self) -> frozenset[Index]:
         return frozenset(letter for letter, _, _ in self.axes)
+
+    def replace(self, new: Mapping[Index, Expr]) -> None:
+        """Put other expressions in the place of letters, in all that is still to be lowered."""
+        self.factors = [piece for factor in self.factors for piece in Mul.make_args(factor.xreplace(new))]
+        self.conditions = [condition.xreplace(new) for condition in self.conditions]
+        self.scattered = [(free, index.xreplace(new)) for free, index in self.scattered]
 
 
 def sorted_terms(factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges, low: Lowering) -> Terms:
@@ -92,9 +98,7 @@ def narrow(terms: Terms, condition: Expr) -> bool:
 
 def _fix(terms: Terms, letter: Index, value: Expr) -> None:
     """A letter that can have one value only."""
-    fixed = {letter: value}
-    terms.factors = [piece for f in terms.factors for piece in Mul.make_args(f.xreplace(fixed))]
-    terms.conditions = [condition.xreplace(fixed) for condition in terms.conditions]
+    terms.replace({letter: value})
     if letter in terms.summed:
         terms.axes = [axis for axis in terms.axes if axis[0] != letter]
     else:
@@ -118,9 +122,7 @@ def _stride(terms: Terms, condition: Expr, difference: Expr, inside: Sequence[In
         terms.placed[free] = Cut(offset.xreplace({running: lo}).expand(), (hi - lo).expand(), int(slope))
         terms.conditions.remove(condition)
         terms.axes = [axis for axis in terms.axes if axis[0] != running]
-        renamed = {running: free}
-        terms.factors = [f.xreplace(renamed) for f in terms.factors]
-        terms.conditions = [c.xreplace(renamed) for c in terms.conditions]
+        terms.replace({running: free})
         terms.ranges[free] = terms.ranges.pop(running)
         return True
     return False

@@ -21,7 +21,7 @@ def forward_system(system: System, outputs: Sequence[str]) -> System:
     system = system.needed(outputs)
     read = {name for e in system.equations for name in names(e.body)}
     arrays = {name: array for name, array in system.arrays.items() if name in read or name in system.defined}
-    return System(arrays, system.equations, tuple(outputs), system.hidden)
+    return System(arrays, system.equations, tuple(outputs))
 
 
 def backward_system(whole: System, forward: System, outputs: Sequence[str]) -> System:
@@ -79,5 +79,5 @@ def without_outer_products(system: System) -> System:
         if len(factors) > 1 and all(letters(factor) < set(definition.place) for factor in factors):
             equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
             arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs, system.hidden)
+            system = System(arrays, equations, system.outputs)
     return system

@@ -248,4 +248,4 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{"tril": tril, "triu": triu, "cumsum": cumsum, "concat": concat, "onehot": onehot},
 }
 
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
+CONSTANTS = {"pi": math.pi, "inf": math.inf}

@@ -281,7 +281,7 @@ add(
         "a = softmax(where(M == 1, S, -inf))",
         {"S": "n,m", "M": "n,m:index=2"},
         ("S",),
-        "A_bar",
+        "Abar",
         ("S",),
         form="index",
         assumptions=("every row has an allowed place",),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from gradproof.symbolic.catalogue.entry import Entry
 from gradproof.symbolic.deriving.derivation import Derivation, Gradient, derive_system
 from gradproof.symbolic.deriving.products import hessian, jacobian, jvp, propagation
-from gradproof.symbolic.equations.calculus import bar, dot
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
@@ -45,18 +44,17 @@ def derive_entry(entry: Entry, lang: str = "en", layout: str = "numerator") -> D
             {name: f"d{name}" for name in entry.wrt},
             program,
             lang,
-            [dot(name) for name in entry.shown],
+            entry.shown,
             entry.absorbed,
         )
-        found = replace(found, listed=tuple(dot(name) for name in entry.shown))
+        found = replace(found, listed=tuple(map(found.system.tangent_of, entry.shown)))
     elif entry.mode == "hessian":
         found = hessian(system, entry.wrt, program, lang)
     elif entry.mode == "propagation":
         found = propagation(system, entry.wrt[0], program, lang)
     else:
-        keep = [bar(name) for name in entry.shown]
-        found = derive_system(system, entry.wrt, entry.cotangent, keep, program, lang)
-        found = replace(found, listed=tuple(keep))
+        found = derive_system(system, entry.wrt, entry.cotangent, entry.shown, program, lang)
+        found = replace(found, listed=tuple(map(found.system.adjoint_of, entry.shown)))
     return _renamed(replace(found, letters=dict(entry.letters), form=entry.form), entry)
 
 

@@ -85,7 +85,7 @@ class Entry:
     wrt: tuple[str, ...] = ()
     cotangent: str | None = None
     shown: tuple[str, ...] = ()
-    absorbed: tuple[str, ...] = ()  # derived arrays that are always put where they are read
+    absorbed: tuple[str, ...] = ()  # arrays whose derivatives are always put where they are read
     names: Mapping[str, str] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"

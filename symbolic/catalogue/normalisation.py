@@ -122,7 +122,7 @@ add(
         {"x": "d", "epsilon": ""},
         ("x",),
         shown=("mu", "v", "s", "xhat"),
-        absorbed=("c_dot",),
+        absorbed=("c",),
         mode="tangent",
         evidence="gradproof.symbolic.catalogue.evidence_transformer:two_routes",
         note="The forward route; contracted with u it gives the same x̄ as the backward route.",

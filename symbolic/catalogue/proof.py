@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
+import mpmath
 from sympy import sympify
 
 from gradproof.symbolic import moments
@@ -57,7 +57,7 @@ def prove(identity: Identity) -> Proof:
         try:
             same_values(left, right, [VALUE], seed)
         except StepError as error:
-            if "differ at" in str(error):
+            if error.difference is not None:
                 return Proof("refuted", _apart(error, left, right))
     return Proof("agrees", f"{agreed}, and at {MORE} more")
 
@@ -65,18 +65,19 @@ def prove(identity: Identity) -> Proof:
 def _apart(error: StepError, left: System, right: System) -> str:
     """Where the two sides differ: the smallest counterexample, or the entry where they were found to differ.
 
-    The error says "the two forms of VALUE differ at (0,): 1 against 2"; any other failure is raised again.
+    A failure that found no difference is raised again.
     """
-    if " differ at (" not in str(error):
+    found = error.difference
+    if found is None:
         raise error
     pair = Pair(_both(left, right), VALUE, OTHER)
     point = compared(pair).differs
     example = smallest(pair, point, "the left side") if point is not None else None
     if example is not None:
         return str(replace(example, who="the right side"))
-    place, numbers = str(error).split(" differ at (", 1)[1].split("): ", 1)
-    short = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.10g}", numbers)
-    return f"the two sides differ{f' at [{place}]' if place else ''}: {short}".replace(",]", "]")
+    place = f" at [{', '.join(map(str, found.index))}]" if found.index else ""
+    values = (f"{float(v):.10g}" if isinstance(v, mpmath.mpf) else str(v) for v in (found.left, found.right))
+    return f"the two sides differ{place}: {' against '.join(values)}"
 
 
 def sides(identity: Identity) -> tuple[System, System]:
@@ -110,7 +111,7 @@ def _both(left: System, right: System) -> System:
     """Both sides in one system; the right one is called OTHER."""
     other = right.renamed({name: f"{name}_right" for name in right.defined})
     equations = (*left.equations, *other.equations)
-    return System({**left.arrays, **other.arrays}, equations, (VALUE,), left.hidden | other.hidden)
+    return System({**left.arrays, **other.arrays}, equations, (VALUE,))
 
 
 def agrees(found: str, expected: str) -> bool:

@@ -27,6 +27,7 @@ from gradproof.symbolic.folding.checks import NoPoint, said, small_sizes
 from gradproof.symbolic.folding.facts import declared
 from gradproof.symbolic.folding.fold import facts
 from gradproof.symbolic.judging.counterexample import Counterexample, smallest
+from gradproof.symbolic.judging.domains import Domain
 from gradproof.symbolic.judging.hints import factor, under_assumption
 from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.polynomials import NoNormalForm
@@ -52,7 +53,8 @@ FEW = ("small", "positive", "wide")  # the points at which a variant of a claim 
 class Verdict:
     """`verdict` is proved, agrees, refuted or undecided; `how` says how that is known, `correct` what is right.
 
-    `form` gives shape and layout of the right formula.
+    `form` gives shape and layout of the right formula. A right claim holds under `conditions`, where it does not hold
+    wherever the derivative has a value.
     """
 
     verdict: str
@@ -61,6 +63,7 @@ class Verdict:
     correct: str = ""
     note: str = ""
     form: str = ""
+    conditions: tuple[str, ...] = ()
 
     @property
     def right(self) -> bool:
@@ -73,11 +76,12 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         found = self.counterexample and self.counterexample.as_dict()
-        words = {"correct": self.correct, "form": self.form, "note": self.note}
+        words = {"correct": self.correct, "form": self.form, "note": self.note, "conditions": list(self.conditions)}
         return {"verdict": self.verdict, "how": self.how, "counterexample": found, **words}
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict}: {self.how}"]
+        where = f" where {' and '.join(self.conditions)}" if self.conditions else ""
+        lines = [f"{self.verdict}{where}: {self.how}"]
         if self.counterexample is not None:
             lines.append(str(self.counterexample))
         if self.note:
@@ -126,7 +130,7 @@ def correct_text(question: Question) -> str:
         source = derivation.results[0]
         outs = out_letters(len(source.place))
         body = source.body.xreplace(dict(zip(source.place, outs[::-1], strict=True)))
-        found = f"{text.plain_name(source.name)[0]}ᵀ = {text.expression_text(body, outs, system)}"
+        found = f"{text.printed(source.name, system)}ᵀ = {text.expression_text(body, outs, system)}"
     else:
         lines = [derivation.line(e) for e in derivation.results if e.name == question.right]
         found = "; ".join(lines)
@@ -145,9 +149,23 @@ def judged(question: Question) -> Verdict:
         return refuted(question, found.differs)
     if not found.compared:
         return Verdict("undecided", f"no random point could be evaluated: {found.reason or 'no sizes fit'}")
-    note = special_points(question)
-    if (how := proof(question)) is not None:
-        return Verdict("proved", how, note=note or (ELSEWHERE if APART in how else ""))
+    domain = Domain(pair, question.needs, question.given, question.derivation.cotangent)
+    sizes, values = domain.sizes(), domain.conditions()
+    verdict, apart = agreed(question, reach, found, sizes)
+    special = special_points(question, told=bool(values))
+    if apart and special is None:
+        special = "no kink is met", "at a kink your formula may give another value; gradproof takes torch's there"
+    at, note = special or ("", "")
+    if values and not note:
+        note = f"your formula, as it is typed, has a value only where {' and '.join(values)}"
+    return replace(verdict, note=note, conditions=tuple(filter(None, (*sizes, *values, at))))
+
+
+def agreed(question: Question, reach: Reach, found: Comparison, sizes: Sequence[str]) -> tuple[Verdict, bool]:
+    """The verdict on a claim that is right at all points that were compared, and whether it leaves kinks out."""
+    pair = question.pair
+    if (shown := proof(question, sizes)) is not None:
+        return Verdict("proved", shown[0]), shown[1]
     left = unreached(reach, found)
     exact = equal_modulo_prime(pair)
     if exact is not None:
@@ -155,10 +173,10 @@ def judged(question: Question) -> Verdict:
         chance = f"a formula that is wrong at their sizes would pass with a chance below 10^−{digits}"
         how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
         how += f"; to 40 digits at {found.compared} more, on both sides of every threshold{left}"
-        return Verdict("agrees", how, note=note)
+        return Verdict("agrees", how), False
     where = f"{found.compared} points, small and large numbers, several sizes, both sides of every threshold"
     how = f"equal to 40 digits at {where}; not proved{left}"
-    return Verdict("agrees", how, note=note)
+    return Verdict("agrees", how), False
 
 
 def unreached(reach: Reach, found: Comparison) -> str:
@@ -169,15 +187,15 @@ def unreached(reach: Reach, found: Comparison) -> str:
 
 
 APART = ", apart from kinks"
-ELSEWHERE = "at a kink your formula may give another value; gradproof takes torch's there"
 
 
-def proof(question: Question) -> str | None:
-    """How the two sides are proved equal; None if that fails.
+def proof(question: Question, sizes: Sequence[str]) -> tuple[str, bool] | None:
+    """How the two sides are proved equal under conditions on sizes, and whether apart from kinks; None if they are not.
 
     First with the intermediates of the forward as they are, then with everything put in, then apart from kinks, at last
     by further steps.
     """
+    under = f" with {' and '.join(sizes)}" if sizes else ""
     system, rank = question.system, len(question.shape(question.right))
     outs = out_letters(rank)
     axes = system.arrays[question.right].axes(outs)
@@ -194,16 +212,20 @@ def proof(question: Question) -> str | None:
     for keep, options, words in ways:
         try:
             if vanishes(system, difference, axes, keep, **options):
-                return f"the difference from the derived {question.what} has the normal form 0, for all sizes{words}"
+                how = f"the difference from the derived {question.what} has the normal form 0, for all sizes"
+                return how + under + words, bool(words)
         except (NoNormalForm, RecursionError):
             continue
     right, claim = Access(question.right, *outs), Access(question.claim, *outs)
     steps = further_proof(system, right, claim, {letter: (lo, hi) for letter, lo, hi in axes})
-    return None if steps is None else summary(steps)
+    return None if steps is None else (summary(steps) + under, False)
 
 
-def special_points(question: Question) -> str:
-    """What happens at 0 and 1, where kinks and divisions by zero lie: '' if nothing does."""
+def special_points(question: Question, told: bool) -> tuple[str, str] | None:
+    """What happens at 0 and 1, where kinks and divisions by zero lie: a condition and a note; None if nothing does.
+
+    Where it is `told` already where the claim has a value, there is no condition that it has none.
+    """
     pair = question.pair
     sizes = small_sizes(pair.system)
     for value in (Fraction(0), Fraction(1)):
@@ -216,9 +238,13 @@ def special_points(question: Question) -> str:
             continue
         inputs = ", ".join(f"{name} = {value}" for name in pair.inputs if name != question.derivation.cotangent)
         if any(found.claim[place] is None for place in found.gaps()):
-            return f"your formula has no value at {inputs}, where the {question.what} has one"
-        return f"at the kink {inputs} your formula gives another value; gradproof takes torch's there"
-    return ""
+            return (
+                "" if told else f"not {inputs}",
+                f"your formula has no value at {inputs}, where the {question.what} has one",
+            )
+        kink = f"at the kink {inputs} your formula gives another value; gradproof takes torch's there"
+        return f"not at the kink {inputs}", kink
+    return None
 
 
 # -------------------------------------------------------------------------------------------------------------- refuted

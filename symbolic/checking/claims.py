@@ -6,7 +6,7 @@ The claim is read over the same names as the expression, those of its intermedia
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,6 +20,7 @@ from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError
 from gradproof.symbolic.judging.sampling import Pair
+from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Declaration, Program, Statement, parse, parse_declaration, parse_shapes
 
@@ -41,6 +42,8 @@ class Question:
     layout: str
     swap: tuple[int, ...]
     derivation: Derivation
+    needs: tuple[Demand, ...] = ()  # what the claim's text needs to have a value
+    given: tuple[Demand, ...] = ()  # what the expression's text needs
 
     @property
     def pair(self) -> Pair:
@@ -77,7 +80,8 @@ def pose(
     declarations = list(parse_shapes(shapes).values()) if isinstance(shapes, Mapping) else list(shapes)
     program = parse(expression) if isinstance(expression, str) else expression
     program, later = with_lets(program, let or {}, declarations)
-    forward = build(program, declarations)
+    needed: list[Demand] = []
+    forward = build(program, declarations, demands=needed)
     variables = _variables(wrt, order)
     (output,) = forward.outputs
     jacobian_wanted = order == 1 and bool(forward.arrays[output].rank) and cotangent is None
@@ -93,17 +97,23 @@ def pose(
     else:
         derivation = derive_system(forward, variables, cotangent, (), program)
         right = derivation.gradients[variables[0]].equation.name
-    given = _cotangent(derivation, cotangent)
+    cotangents = _cotangent(derivation, cotangent)
     shape = derivation.system.arrays[right].shape
-    claimed = _claimed(_claim_program(program, later, parse(claim)), [*declarations, *given], shape)
-    system, name = joined(derivation, claimed)
+    needs: list[Demand] = []
+    claimed = _claimed(_claim_program(program, later, parse(claim)), [*declarations, *cotangents], shape, needs)
+    system, new = joined(derivation, claimed)
+    (output,) = claimed.outputs
+    name = new.get(output, output)
+    needs = [replace(need, body=_renamed(need.body, new, need.axes)) for need in needs]
     what = {True: "Jacobian", False: "gradient"}[jacobian_wanted] if order == 1 else "Hessian"
     rank, first = system.arrays[right].rank, forward.arrays[variables[0]].rank
     swap = tuple(range(rank))[::-1]
     if jacobian_wanted:
         lead = first if layout == "denominator" else rank - first
         swap = (*range(rank - lead, rank), *range(rank - lead)) if rank else ()
-    found = Question(system, right, name, f"{what} by {', '.join(variables)}", variables, layout, swap, derivation)
+    about = f"{what} by {', '.join(variables)}"
+    texts = (tuple(_readable(needs, system)), tuple(_readable(needed, system)))
+    found = Question(system, right, name, about, variables, layout, swap, derivation, *texts)
     return _in_numerator_layout(found) if layout == "numerator" and what == "gradient" and rank > 1 else found
 
 
@@ -153,16 +163,28 @@ def with_lets(
     return Program(program.text, (*before, *program.statements)), later
 
 
-def _claimed(program: Program, declarations: Sequence[Declaration], shape: Sequence[Expr]) -> System:
+def _claimed(
+    program: Program, declarations: Sequence[Declaration], shape: Sequence[Expr], needs: list[Demand]
+) -> System:
     """The system of a claim; letters that read no whole axis, as in F[i] = where(i > 0, c[i-1], 0), run over it."""
     try:
-        found = build(program, declarations)
+        found = build(program, declarations, demands=needs)
     except ExpressionError:
-        return build(program, declarations, wanted=shape)
+        return build(program, declarations, wanted=shape, demands=needs)
     if found.arrays[found.outputs[0]].shape != tuple(shape):
         with suppress(ExpressionError):
-            return build(program, declarations, wanted=shape)
+            other: list[Demand] = []
+            found = build(program, declarations, wanted=shape, demands=other)
+            needs[:] = other
     return found
+
+
+def _readable(demands: Sequence[Demand], system: System) -> Iterator[Demand]:
+    """The demands whose arrays are still there: what was recognised as a softmax has lost some of its own."""
+    for demand in demands:
+        read = {demand.body.matrix} if isinstance(demand.body, Implicit) else names(demand.body)
+        if read <= set(system.arrays):
+            yield demand
 
 
 def _claim_program(program: Program, later: Sequence[Statement], claim: Program) -> Program:
@@ -183,8 +205,8 @@ def _claim_program(program: Program, later: Sequence[Statement], claim: Program)
 # -------------------------------------------------------------------------------------------------------------- joining
 
 
-def joined(derivation: Derivation, claimed: System) -> tuple[System, str]:
-    """One system with the derivation's equations and those of the claim, and the name of the claimed array.
+def joined(derivation: Derivation, claimed: System) -> tuple[System, dict[str, str]]:
+    """One system with the derivation's equations and those of the claim, and the names that the claim's arrays have.
 
     An array of the claim that is defined as one of the expression is that one.
     """
@@ -194,7 +216,6 @@ def joined(derivation: Derivation, claimed: System) -> tuple[System, str]:
     equations = [*forward.equations, *(e for e in derived.equations if e.name not in forward.defined)]
     known: dict[object, str] = {(e.place, e.axes, e.body): e.name for e in forward.equations}
     new: dict[str, str] = {}
-    hidden = set(forward.hidden)
     for group in claimed.groups:
         alone = len(group) == 1 and len(claimed.defined[group[0]]) == 1
         for name in group:
@@ -208,13 +229,11 @@ def joined(derivation: Derivation, claimed: System) -> tuple[System, str]:
                     continue
                 known[equation.place, equation.axes, body] = new[name]
                 equations.append(Equation(new[name], equation.place, equation.axes, body))
-                arrays[new[name]] = replace(claimed.arrays[name], name=new[name])
-                hidden |= {new[name]} if name in claimed.hidden else set()
+                array = claimed.arrays[name]
+                arrays[new[name]] = replace(array, name=new[name], role=array.role.renamed(new))
     for name in claimed.inputs:
         arrays.setdefault(name, claimed.arrays[name])
-    (output,) = claimed.outputs
-    name = new.get(output, output)
-    return System(arrays, tuple(equations), (derivation.output,), frozenset(hidden)), name
+    return System(arrays, tuple(equations), (derivation.output,)), new
 
 
 def _renamed(body: Expr, new: Mapping[str, str], axes: Sequence[Axis]) -> Expr:

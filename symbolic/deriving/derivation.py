@@ -8,9 +8,10 @@ from functools import cached_property, partial
 
 from sympy import Expr
 
-from gradproof.symbolic.equations.calculus import adjoint, bar, dot
+from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.evaluate import Point, Value
 from gradproof.symbolic.equations.expr import Access, Compare, Implicit, names, sum_
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
 from gradproof.symbolic.folding.checks import AdjointCheck, same_values, tangents_hold
@@ -20,6 +21,7 @@ from gradproof.symbolic.folding.fold import (
     inline,
     normalise,
     normalised,
+    of_helpers,
     plain,
     put_in,
     rewrite,
@@ -102,13 +104,18 @@ class Derivation:
         results = [equation.name for equation in self.results]
         used = self.system.needed(results)
         shown = shown_equations(used, self.forward.defined)
-        return tuple(e for e in shown if e.name not in results and not names_itself(e))
+        return tuple(e for e in shown if e.name not in results and not names_itself(e, used))
 
     @property
     def results(self) -> tuple[Equation, ...]:
         """What was asked for, in the order in which it is printed."""
         wanted = self.listed or tuple(gradient.equation.name for gradient in self.gradients.values())
         return tuple(equation for name in wanted for equation in self.system.defined[name])
+
+    @property
+    def is_jacobian(self) -> bool:
+        """Whether Jacobians were asked for."""
+        return any(self.system.arrays[g.equation.name].role.kind is Kind.JACOBIAN for g in self.gradients.values())
 
     def line(self, equation: Equation, form: str | None = None) -> str:
         return text.equation_text(equation, self.system, form or self.form, self.letters)
@@ -132,7 +139,7 @@ class Derivation:
         own = {statement.name for statement in self.program.statements}
         kept = [[p for p in softmaxes(self.forward) if p.name in own | names(e.body)] for e in found]
         read = [e.with_body(named(e.body, p, [axis[0] for axis in e.axes])) for e, p in zip(found, kept, strict=True)]
-        return tuple(e if e.shown is not None else without_helpers(self.forward, e) for e in read)
+        return tuple(without_helpers(self.forward, e) for e in read)
 
     @property
     def value_definitions(self) -> tuple[Equation, ...]:
@@ -141,9 +148,9 @@ class Derivation:
         read = set().union(*(names(equation.body) for equation in self.value_equations))
         found: list[Equation] = []
         for equation in reversed(shown_equations(self.forward, self.forward.defined)):
-            if equation.name in read - known and not names_itself(equation):
+            if equation.name in read - known and not names_itself(equation, self.forward):
                 found.insert(0, equation)
-                read |= set().union(*map(names, equation.shown[1] if equation.shown else (equation.body,)))
+                read |= names(equation.written)
         return tuple(found)
 
     @property
@@ -169,25 +176,27 @@ def shown_equations(system: System, forward: Iterable[str]) -> list[Equation]:
     while wanted:
         name = wanted.pop()
         for equation in system.defined.get(name, ()) if name not in found else ():
-            if name in forward and equation.shown is None:
+            if name in forward:
                 equation = without_helpers(system, equation)
             found.setdefault(name, []).append(equation)
-            sources = equation.shown[1] if equation.shown else (equation.body,)
-            wanted += [read for source in sources for read in names(source)]
+            wanted += names(equation.written)
     return [equation for group in system.groups for name in group for equation in found.get(name, ())]
 
 
-def names_itself(equation: Equation) -> bool:
-    """Whether an equation only says what its name says: `A_inv` prints as A⁻¹, the input h0 as the first state h_0."""
+def names_itself(equation: Equation, system: System) -> bool:
+    """Whether an equation only says what its print says: an inverse prints as A⁻¹, the input h0 as the state h_0."""
     body = equation.body
     if isinstance(body, Access):
-        start = (f"{equation.name}0", f"{equation.name}_0")
-        return body.name in start and equation.place[:1] == (0,) and equation.place[1:] == body.indices
-    return isinstance(body, Implicit) and body.kind == "inv" and equation.name == f"{body.matrix}_inv"
+        first = equation.place[:1] == (0,) and equation.place[1:] == body.indices
+        return first and text.printed(body.name, system) == text.printed(f"{equation.name}_0", system)
+    role = system.arrays[equation.name].role
+    return role.kind is Kind.INVERSE and role.marked
 
 
 def without_helpers(system: System, equation: Equation) -> Equation:
-    """A forward equation with its helpers put in."""
+    """A forward equation with its helpers put in, unless it is one of a function that prints by its name."""
+    if equation.origin is not None or isinstance(equation.body, Implicit):
+        return equation
     for name in reversed([e.name for e in system.equations if e.name in system.hidden]):
         definition = plain(system, name)
         if definition is not None and name in names(equation.body):
@@ -213,8 +222,10 @@ def derive_system(
     check_alike(system, raw)
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.adjoints(raw, system, derived, output, cotangent)
-    folded = log.fold(raw, derived, keep, [bar(name) for name in variables], output)
-    gradients = {name: Gradient(name, folded.defined[bar(name)][0], folded) for name in variables}
+    bars = {name: raw.adjoint_of(name) for name in variables}
+    kept = [bar for name in keep if (bar := raw.of(Kind.ADJOINT, name))]
+    folded = log.fold(raw, derived, kept, list(bars.values()), output)
+    gradients = {name: Gradient(name, folded.defined[bar][0], folded) for name, bar in bars.items()}
     return Derivation(program.text, program, system, folded, output, variables, cotangent, gradients, tuple(log.steps))
 
 
@@ -241,9 +252,9 @@ def chosen_variables(system: System, wrt: str | Sequence[str] | None) -> tuple[s
 
 def check_alike(forward: System, derived: System) -> None:
     """No derived array is printed as a given one: x̄ of x as the array xbar."""
-    if twins := text.alike([*forward.arrays, *(name for name in derived.arrays if name not in forward.arrays)]):
+    if twins := text.alike([*forward.arrays, *(n for n in derived.arrays if n not in forward.arrays)], derived):
         given, other, shown = twins
-        of = other.removesuffix("_bar").removesuffix("_dot")
+        of = derived.arrays[other].role.of
         raise ExpressionError(f"{given} would be printed as {shown}, as the derivative of {of} is; call it otherwise")
 
 
@@ -293,33 +304,33 @@ class Log:
         """One step for the adjoint of every array, each checked against the forward equations alone."""
         check = AdjointCheck(raw, output, cotangent)
         for name in derived:
-            source = name.removesuffix("_bar")
-            equation = raw.defined[name][0]
-            readers = [e for e in forward.equations if source in names(e.body) and bar(e.name) in names(equation.body)]
+            source, equation = raw.arrays[name].role.of, raw.defined[name][0]
+            read = names(equation.body)
+            readers = [e for e in forward.equations if source in names(e.body) and raw.of(Kind.ADJOINT, e.name) in read]
             rule = "chain rule" if readers else "cotangent" if source == output else "no dependence"
             checked = check.holds(source)
-            shown = ", ".join(dict.fromkeys(text.plain_name(e.name)[0] for e in readers))
-            self.add(rule, readers, [equation], checked, raw, name=text.plain_name(source)[0], readers=shown)
+            shown = ", ".join(dict.fromkeys(text.printed(e.name, raw) for e in readers))
+            self.add(rule, readers, [equation], checked, raw, name=text.printed(source, raw), readers=shown)
 
     def tangents(
         self, raw: System, forward: System, derived: Sequence[str], output: str, directions: Mapping[str, str]
     ) -> None:
         """One step for the tangent of every array; all are checked together along the given directions."""
-        sources = {name.removesuffix("_dot"): name for name in derived}
+        sources = {raw.arrays[name].role.of: name for name in derived}
         predicted = {source: partial(_entry, name) for source, name in sources.items()}
         checked = tangents_hold(raw, directions, predicted)
         for source, name in sources.items():
-            words = text.plain_name(source)[0]
+            words = text.printed(source, raw)
             self.add("tangent", forward.defined[source], raw.defined[name], checked, raw, name=words)
 
     def propagations(self, raw: System, new: System, names_new: Mapping[str, str], variable: str) -> None:
         """The tangents with one unit direction along each further axis."""
-        seed = f"{variable}_dot"
+        seed = raw.tangent_of(variable)
         both = new.extended([raw.arrays[seed]], (), new.outputs)
-        predicted = {old.removesuffix("_dot"): partial(_along, name, seed) for old, name in names_new.items()}
+        predicted = {raw.arrays[old].role.of: partial(_along, name, seed) for old, name in names_new.items()}
         checked = tangents_hold(both, {variable: seed}, predicted)
         equations = [e for name in names_new.values() for e in new.defined.get(name, ())]
-        self.add("tangent", (), equations, checked, new, name=text.plain_name(variable)[0])
+        self.add("tangent", (), equations, checked, new, name=text.printed(variable, new))
 
     def fold(
         self,
@@ -333,7 +344,7 @@ class Log:
         """Bring the derived equations into textbook form, a step for every move that changes something."""
         system = inferred(system)
         known = facts(system, derived)
-        helpers = {of(name) for name in system.hidden for of in (bar, dot)} | set(absorb)
+        helpers = of_helpers(system) | set(absorb)
         moves = (
             ("kept names", lambda s: rewrite(s, derived)),
             ("simplify", lambda s: normalised(s, derived, known)),
@@ -386,7 +397,7 @@ def _along(name: str, seed: str, point: Point, index: tuple[int, ...]) -> Value:
 
 def fact_text(system: System, fact: Key, value: Expr) -> str:
     """Σ_j P_ij = 1, A A⁻¹ = I, S = Sᵀ."""
-    shown = [text.plain_name(str(part))[0] for part in fact if isinstance(part, str)]
+    shown = [text.printed(part, system) for part in fact if isinstance(part, str)]
     places = [part for part in fact if isinstance(part, int)]
     if len(shown) == 2:
         first, second = places
@@ -395,7 +406,7 @@ def fact_text(system: System, fact: Key, value: Expr) -> str:
         return f"{shown[0]} = I ⊙ {shown[0]}"
     if not places:
         other = sorted(names(value) - {fact[0]})
-        return f"{shown[0]} = {text.plain_name(other[0] if other else str(fact[0]))[0]}ᵀ"
+        return f"{shown[0]} = {text.printed(other[0] if other else str(fact[0]), system)}ᵀ"
     name = str(fact[0])
     array = system.arrays[name]
     outs = out_letters(array.rank)

@@ -16,9 +16,10 @@ from gradproof.symbolic.deriving.derivation import (
     chosen_variables,
     derive_system,
 )
-from gradproof.symbolic.equations.calculus import dot, tangent, whole
+from gradproof.symbolic.equations.calculus import tangent, whole
 from gradproof.symbolic.equations.expr import Access, delta, map_accesses, names, sum_
 from gradproof.symbolic.equations.implicit import complete
+from gradproof.symbolic.equations.roles import Kind, Role, suggested
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import same_values
@@ -47,14 +48,15 @@ def jacobian(
     log.steps = list(found.steps)
     gradients, folded = {}, found.system
     for name in found.wrt:
-        array, equation = _unit(found, name, f"J_{name}", layout, log)
+        role = Role(Kind.JACOBIAN, found.output, folded.arrays[found.output].role, name)
+        array, equation = _unit(found, name, folded.free_name(suggested(role.kind, name)), role, layout, log)
         folded = folded.extended([array], [equation], [*folded.outputs, array.name])
         gradients[name] = Gradient(name, equation, folded)
     gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
     return replace(found, system=folded, gradients=gradients, cotangent=None, steps=tuple(log.steps))
 
 
-def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) -> tuple[Array, Equation]:
+def _unit(found: Derivation, variable: str, name: str, role: Role, layout: str, log: Log) -> tuple[Array, Equation]:
     """The Jacobian with respect to one variable, checked against the adjoint with an arbitrary cotangent."""
     row_array, column_array = found.forward.arrays[found.output], found.forward.arrays[variable]
     adjoint_equation = found.gradients[variable].equation
@@ -71,7 +73,7 @@ def _unit(found: Derivation, variable: str, name: str, layout: str, log: Log) ->
     assert found.cotangent is not None
     body = map_accesses(body, unit, [found.cotangent], outs)
     shapes = (column_array.shape, row_array.shape) if swap else (row_array.shape, column_array.shape)
-    array = Array(name, (*shapes[0], *shapes[1]))
+    array = Array(name, (*shapes[0], *shapes[1]), role=role)
     equation = whole(array, normalise(body, array.axes(outs), facts(found.system)))
     new = found.system.extended([array], [equation], [*found.system.outputs, name])
     # contracted with an arbitrary cotangent it must give the adjoint back
@@ -91,7 +93,8 @@ def turned(found: Derivation) -> Derivation:
         outs = out_letters(array.rank)
         body = equation.body.xreplace(dict(zip(equation.place, outs[::-1], strict=True)))
         label = rf"\partial {found.output}/\partial {name}"
-        new = Array(f"D_{name}", array.shape[::-1], array.origin[::-1], latex=label)
+        role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True)
+        new = Array(system.free_name(f"D_{name}"), array.shape[::-1], array.starts[::-1], latex=label, role=role)
         system = system.extended([new], [whole(new, body)], [*system.outputs, new.name])
         gradients[name] = Gradient(name, system.equations[-1], system)
     gradients = {name: replace(gradient, system=system) for name, gradient in gradients.items()}
@@ -100,7 +103,8 @@ def turned(found: Derivation) -> Derivation:
 
 def forward_names(found: Derivation) -> list[str]:
     """The forward names that a result may use: all but short first derivatives, which are put in."""
-    short = {e.name for e in found.forward.equations if e.name.endswith("_grad") and size(e.body) <= SHORT}
+    gradients = {n for n, array in found.forward.arrays.items() if array.role.kind is Kind.GRADIENT}
+    short = {e.name for e in found.forward.equations if e.name in gradients and size(e.body) <= SHORT}
     return [e.name for e in found.forward.equations if e.name not in short]
 
 
@@ -130,43 +134,45 @@ def hessian(system: System, wrt: str | Sequence[str] | None, program: Program, l
     gradients: dict[str, Gradient] = {}
     folded = complete(restored(gradient_system(first), system))
     for k, row in enumerate(first.wrt):
-        inner = complete(folded.needed([grad(row)]))
+        inner = complete(folded.needed([folded.gradient_of(row)]))
         second = derive_system(
             inner, list(first.wrt[k:]), inner.free_name("G") if system.arrays[row].rank else None, (), program, lang
         )
         log.steps += once_more(second, row, lang)
         for column in first.wrt[k:]:
             pair = column if row == column else f"{row},{column}"
-            array, equation = _block(second, column, f"H_{pair.replace(',', '_')}", log)
+            name = folded.free_name(f"H_{pair.replace(',', '_')}")
+            role = Role(Kind.HESSIAN, row, system.arrays[row].role, column)
+            array, equation = _block(second, column, name, role, log)
             folded = folded.extended([array], [equation], [*folded.outputs, array.name])
             gradients[pair] = Gradient(pair, equation, folded)
     gradients = {name: replace(g, system=folded) for name, g in gradients.items()}
     return replace(first, forward=system, system=folded, gradients=gradients, steps=tuple(log.steps))
 
 
-def grad(name: str) -> str:
-    """The name of a first derivative once it is differentiated again (`X_bar` is then the new adjoint)."""
-    return f"{name}_grad"
-
-
 def gradient_system(first: Derivation) -> System:
-    """The system of a first derivation with its adjoints renamed, ready to be differentiated again."""
-    derived = [name for name in first.system.defined if name not in first.forward.defined]
-    return first.system.renamed({name: grad(name.removesuffix("_bar")) for name in derived})
+    """The system of a first derivation with its adjoints as gradients, ready to be differentiated again."""
+    system = first.system
+    roles = {n: a.role for n, a in system.arrays.items() if a.role.kind is Kind.ADJOINT}
+    names_new: dict[str, str] = {}
+    for name, role in roles.items():
+        names_new[name] = system.free_name(suggested(Kind.GRADIENT, role.of), names_new.values())
+    new = {names_new[name]: replace(role, kind=Kind.GRADIENT) for name, role in roles.items()}
+    return system.renamed(names_new).with_roles(new)
 
 
 def once_more(second: Derivation, name: str, lang: str) -> list[Step]:
     """The steps of a second derivation, which starts from the gradient by `name` that the first one found."""
     start, *rest = second.steps
-    why = reason("once more", lang, name=text.plain_name(name)[0])
+    why = reason("once more", lang, name=text.printed(name, second.system))
     return [replace(start, rule="once more", reason=why), *rest]
 
 
-def _block(second: Derivation, column: str, name: str, log: Log) -> tuple[Array, Equation]:
+def _block(second: Derivation, column: str, name: str, role: Role, log: Log) -> tuple[Array, Equation]:
     if second.cotangent is not None:
-        return _unit(second, column, name, "numerator", log)
+        return _unit(second, column, name, role, "numerator", log)
     source = second.gradients[column].equation
-    array = Array(name, second.forward.arrays[column].shape)
+    array = Array(name, second.forward.arrays[column].shape, role=role)
     body = closed(second.system, source, forward_names(second))
     return array, whole(array, normalise(body, source.axes, facts(second.system)))
 
@@ -181,18 +187,20 @@ def jvp(
 ) -> Derivation:
     """The change of the output along given changes of variables: `directions` names them, variable by variable.
 
-    `keep` names tangents of intermediates that stay visible, `absorb` those that never do.
+    `keep` names intermediates whose tangents stay visible, `absorb` those whose tangents never do.
     """
     chosen_variables(system, list(directions))
     (output,) = system.outputs
     log = Log(lang)
     log.forward(system)
-    raw = tangent(system, list(directions)).renamed({dot(name): new for name, new in directions.items()})
+    raw = tangent(system, directions)
     check_alike(system, raw)
     derived = [e.name for e in raw.equations if e.name not in system.defined]
     log.tangents(raw, system, derived, output, directions)
-    folded = log.fold(raw, derived, keep, [dot(output)], output, absorb)
-    gradient = Gradient(output, folded.defined[dot(output)][0], folded)
+    (dot,) = raw.outputs
+    kept, absorbed = ([found for name in group if (found := raw.of(Kind.TANGENT, name))] for group in (keep, absorb))
+    folded = log.fold(raw, derived, kept, [dot], output, absorbed)
+    gradient = Gradient(output, folded.defined[dot][0], folded)
     return Derivation(
         program.text, program, system, folded, output, tuple(directions), None, {output: gradient}, tuple(log.steps)
     )
@@ -202,10 +210,11 @@ def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en
     """The Hessian of a scalar times a vector: the gradient's change along `vector`."""
     first = derive_system(withheld(system, chosen_variables(system, wrt)), wrt, None, (), program, lang)
     (name,) = first.wrt
-    inner = complete(restored(gradient_system(first), system).needed([grad(name)]))
+    whole_system = gradient_system(first)
+    inner = complete(restored(whole_system, system).needed([whole_system.gradient_of(name)]))
     second = jvp(inner, {name: vector}, program, lang)
     product = second.system.free_name("Hv")
-    new = second.system.renamed({dot(grad(name)): product})
+    new = second.system.renamed({second.gradients[second.output].equation.name: product})
     gradients = {second.output: Gradient(second.output, new.defined[product][0], new)}
     steps = (*first.steps, *once_more(second, name, lang))
     return replace(second, forward=system, system=new, gradients=gradients, output=first.output, steps=steps)
@@ -222,17 +231,25 @@ def propagation(system: System, variable: str, program: Program, lang: str = "en
     log.forward(system)
     raw = tangent(system, [variable])
     size = system.arrays[variable].shape
-    tangents = [name for name in raw.arrays if name not in system.arrays and name != dot(variable)]
-    names_new = {name: f"J_{name.removesuffix('_dot')}" for name in tangents}
-    arrays = [Array(names_new[name], (*raw.arrays[name].shape, *size)) for name in tangents]
-    equations = [_widened(raw, e, names_new, dot(variable), size) for e in raw.equations if e.name in names_new]
-    new = system.extended(arrays, equations, [names_new[dot(output)]])
-    derived = list(dict.fromkeys(names_new[name] for name in tangents if name in raw.defined))
+    seed, (dot,) = raw.tangent_of(variable), raw.outputs
+    roles = {n: a.role for n, a in raw.arrays.items() if n not in system.arrays and n != seed}
+    names_new: dict[str, str] = {}
+    for name, role in roles.items():
+        names_new[name] = raw.free_name(suggested(Kind.PROPAGATION, role.of), names_new.values())
+    arrays = [
+        Array(
+            names_new[name], (*raw.arrays[name].shape, *size), role=replace(role, kind=Kind.PROPAGATION, along=variable)
+        )
+        for name, role in roles.items()
+    ]
+    equations = [_widened(raw, e, names_new, seed, size) for e in raw.equations if e.name in names_new]
+    new = system.extended(arrays, equations, [names_new[dot]])
+    derived = list(dict.fromkeys(names_new[name] for name in roles if name in raw.defined))
     log.propagations(raw, new, names_new, variable)
-    keep = derived if new.recurrent(names_new[dot(output)]) else ()
-    folded = log.fold(new, derived, keep, [names_new[dot(output)]], output)
+    keep = derived if new.recurrent(names_new[dot]) else ()
+    folded = log.fold(new, derived, keep, [names_new[dot]], output)
     listed = tuple(name for name in derived if name in folded.defined)
-    gradient = Gradient(variable, folded.defined[names_new[dot(output)]][-1], folded)
+    gradient = Gradient(variable, folded.defined[names_new[dot]][-1], folded)
     return Derivation(
         program.text, program, system, folded, output, (variable,), None, {variable: gradient}, tuple(log.steps), listed
     )

@@ -11,8 +11,8 @@ Everything else in this file is bookkeeping around that rule: adjoint (reverse m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
 
@@ -36,6 +36,7 @@ from gradproof.symbolic.equations.expr import (
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.implicit import held, named
 from gradproof.symbolic.equations.radix import split_digits
+from gradproof.symbolic.equations.roles import Kind, suggested
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
 
@@ -111,16 +112,6 @@ def _share(node: Reduce, body: Expr, axes: Sequence[Axis], scope: frozenset[Inde
     itself = Mul(*(delta(letter, other) for letter, other in renamed.items()))
     ranges = [(renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in axes]
     return reduce_("prod", where(itself, S.One, body.xreplace(renamed)), ranges)
-
-
-def bar(name: str) -> str:
-    """The name of an adjoint."""
-    return f"{name}_bar"
-
-
-def dot(name: str) -> str:
-    """The name of a tangent."""
-    return f"{name}_dot"
 
 
 def reuse(system: System, equation: Equation, slope: Expr) -> Expr:
@@ -215,32 +206,33 @@ def adjoint(system: System, wrt: Sequence[str], cotangent: str | None = None) ->
     """The system with the equations of every adjoint that the inputs in `wrt` need.
 
     The output must be a scalar, or `cotangent` names an array of its shape that is contracted with it. The adjoint of
-    array `X` is called `X_bar` and has the shape of `X` (denominator layout).
+    an array has its shape (denominator layout); of X it is called X_bar where that name is free. A cotangent that has
+    the name of the output's adjoint is that adjoint.
     """
     (output,) = system.outputs
     active = _active(system, wrt, output)
+    given = cotangent is not None and output in active and cotangent == suggested(Kind.ADJOINT, output)
+    made: dict[str, Array] = {}
+    for name in _reverse_order(system, active) + [name for name in wrt if name not in active]:
+        own = cotangent if given and name == output else ""
+        others = {cotangent or "", *(array.name for array in made.values())} - {own}
+        array = system.derived(Kind.ADJOINT, name, taken=others)
+        made[name] = replace(array, name=own) if own else array
+    bars = {name: array.name for name, array in made.items()}
     contributions: dict[str, list[Expr]] = {name: [] for name in active}
     if output in contributions:
         contributions[output].append(_seed(system.arrays[output], cotangent))
     for equation in system.equations:
         if equation.name in active:
-            for name, term in _contributions(system, equation, active):
+            for name, term in _contributions(system, equation, active, bars[equation.name]):
                 contributions[name].append(term)
-    arrays, equations = [], []
-    if cotangent == bar(output) and len(contributions.get(output, ())) > 1:
+    if given and len(contributions[output]) > 1:
         raise GradproofError(f"{output} is read again: call its cotangent G, since {cotangent} is its whole adjoint")
-    for name in _reverse_order(system, active):
-        array = system.arrays[name]
-        if bar(name) == cotangent:
-            continue  # it is given
-        arrays.append(Array(bar(name), array.shape, array.origin))
-        equations.append(whole(arrays[-1], Add(*contributions[name])))
-    given = [Array(cotangent, system.arrays[output].shape)] if cotangent and cotangent not in system.arrays else []
-    missing = [name for name in wrt if name not in active]
-    for name in missing:  # the output does not depend on it
-        arrays.append(Array(bar(name), system.arrays[name].shape, system.arrays[name].origin))
-        equations.append(whole(arrays[-1], S.Zero))
-    return system.extended([*given, *arrays], equations, [bar(name) for name in wrt])
+    arrays = list(made.values())
+    if cotangent is not None and not given and cotangent not in system.arrays:
+        arrays.insert(0, system.derived(Kind.COTANGENT, output, cotangent))
+    equations = [whole(a, Add(*contributions.get(n, ()))) for n, a in made.items() if not (given and n == output)]
+    return system.extended(arrays, equations, [bars[name] for name in wrt])
 
 
 def whole(array: Array, body: Expr) -> Equation:
@@ -280,13 +272,13 @@ def _reverse_order(system: System, active: frozenset[str]) -> list[str]:
     return order[::-1] + [name for name in system.arrays if name in active and name not in system.defined]
 
 
-def _contributions(system: System, equation: Equation, active: frozenset[str]) -> list[tuple[str, Expr]]:
-    """What one equation adds to the adjoint of each array that it reads."""
+def _contributions(system: System, equation: Equation, active: frozenset[str], bar: str) -> list[tuple[str, Expr]]:
+    """What one equation, of the adjoint `bar`, adds to the adjoint of each array that it reads."""
     scope = frozenset(out_letters(4)) | letters(equation.body)
     new = fresh(scope, len(equation.axes))
     renamed = {letter: free for (letter, _, _), free in zip(equation.axes, new, strict=True)}
     rows = [(renamed[letter], lo, hi) for letter, lo, hi in equation.axes]
-    cotangent = Access(bar(equation.name), *equation.place)
+    cotangent = Access(bar, *equation.place)
     found = []
     for partial in partials(equation.body, active, scope | frozenset(new)):
         array = system.arrays[partial.access.name]
@@ -301,35 +293,46 @@ def _contributions(system: System, equation: Equation, active: frozenset[str]) -
     return found
 
 
-def tangent(system: System, wrt: Sequence[str]) -> System:
-    """The system with the equations of every tangent: `X_dot` is the change of `X` along given changes of `wrt`."""
+def tangent(system: System, wrt: Mapping[str, str] | Sequence[str]) -> System:
+    """The system with the equations of every tangent: the change of an array along given changes of `wrt`.
+
+    A mapping names the arrays that hold these changes; any other tangent of X is called X_dot, if that name is free.
+    """
     (output,) = system.outputs
-    active = _active(system, wrt, output)
-    directions = [name for name in wrt if name in active]
-    arrays = [_renamed(system.arrays[name], dot(name)) for name in wrt]
+    directions: Mapping[str, str] = wrt if isinstance(wrt, Mapping) else dict.fromkeys(wrt, "")
+    active = _active(system, directions, output)
+    made: dict[str, Array] = {}
+
+    def make(name: str) -> None:
+        others = {*directions.values(), *(array.name for array in made.values())}
+        made[name] = system.derived(Kind.TANGENT, name, directions.get(name, ""), directions.get(name, ""), others)
+
+    for name, along in directions.items():
+        make(name)
+        other = next(n for n, array in made.items() if array.name == made[name].name)
+        if made[other].shape != made[name].shape:
+            raise GradproofError(f"{along} cannot be the change of {other} and of {name}: their shapes differ")
+    for equation in system.equations:
+        if equation.name in active and equation.name not in made:
+            make(equation.name)
     equations = []
     for equation in system.equations:
         if equation.name not in active:
             continue
-        if dot(equation.name) not in {array.name for array in arrays}:
-            arrays.append(_renamed(system.arrays[equation.name], dot(equation.name)))
         scope = letters(equation.body).union(letter for letter, _, _ in equation.axes)
         terms = [
-            sum_(slope * Access(dot(p.access.name), *p.access.indices), p.axes)
+            sum_(slope * Access(made[p.access.name].name, *p.access.indices), p.axes)
             for p in partials(equation.body, active, scope)
             for slope in _slopes(reuse(system, equation, p.slope))
         ]
-        equations.append(Equation(dot(equation.name), equation.place, equation.axes, Add(*terms)))
-    if output not in active and output not in directions:
-        arrays.append(_renamed(system.arrays[output], dot(output)))
-        equations.append(whole(arrays[-1], S.Zero))
-    return system.extended(arrays, equations, [dot(output)])
+        equations.append(Equation(made[equation.name].name, equation.place, equation.axes, Add(*terms)))
+    if output not in made:  # it does not depend on them
+        make(output)
+        equations.append(whole(made[output], S.Zero))
+    arrays = {array.name: array for array in made.values()}  # several may change along one
+    return system.extended(arrays.values(), equations, [made[output].name])
 
 
 def _slopes(slope: Expr) -> tuple[Expr, ...]:
     """The terms of a slope if they have conditions: each guards its own reading of x_dot[i - 1]."""
     return Add.make_args(slope) if slope.has(Compare) else (slope,)
-
-
-def _renamed(array: Array, name: str) -> Array:
-    return Array(name, array.shape, array.origin)

@@ -211,7 +211,7 @@ class Point:
         return tuple(int(size.xreplace(self.sizes)) for size in self.system.arrays[name].shape)
 
     def indices(self, name: str) -> list[tuple[int, ...]]:
-        origin = self.system.arrays[name].origin or (0,) * self.system.arrays[name].rank
+        origin = self.system.arrays[name].starts or (0,) * self.system.arrays[name].rank
         return list(product(*(range(o, o + size) for o, size in zip(origin, self.shape(name), strict=True))))
 
     def array(self, name: str) -> dict[tuple[int, ...], Value]:

@@ -21,13 +21,14 @@ matrix beside it, for its derivative.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, count
+from dataclasses import replace
 from typing import Any
 
 from sympy import Expr, Integer, S
 
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, delta, fresh, letters, sum_
-from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
+from gradproof.symbolic.equations.roles import Kind
+from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
 
 MATRIX = frozenset({"symmetric", "psd", "diagonal", "orthogonal"})  # properties that an inverse shares
@@ -137,17 +138,9 @@ def complete(system: System) -> System:
     for body in [e.body for e in system.equations if isinstance(e.body, Implicit)]:
         if body.matrix in known:
             continue
-        name = known[body.matrix] = _free_name(f"{body.matrix}_inv", system)
-        source = system.arrays[body.matrix]
-        outs = out_letters(source.rank)
-        arrays.append(Array(name, source.shape, source.origin, source.properties & MATRIX))
-        shown = ("inv", (Access(body.matrix, *outs),))
-        inverse = Implicit("inv", body.matrix, body.size, *outs)
-        equations.append(Equation(name, outs, source.axes(outs), inverse, shown))
+        array = system.derived(Kind.INVERSE, body.matrix, taken=known.values())
+        known[body.matrix] = array.name
+        outs = out_letters(array.rank)
+        arrays.append(replace(array, properties=system.arrays[body.matrix].properties & MATRIX))
+        equations.append(Equation(array.name, outs, array.axes(outs), Implicit("inv", body.matrix, body.size, *outs)))
     return system.extended(arrays, equations, system.outputs) if equations else system
-
-
-def _free_name(name: str, system: System) -> str:
-    taken = {*system.arrays, *map(str, system.sizes)}
-    choices = chain([name], (f"{name}{k}" for k in count(1)))
-    return next(choice for choice in choices if choice not in taken)

@@ -9,7 +9,7 @@ by several equations over disjoint ranges, and may read itself at an earlier pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from sympy import Expr, Integer, Symbol, sympify
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, letters, map_accesses, names
 from gradproof.symbolic.equations.expr import out_letters as out_letters
 from gradproof.symbolic.equations.laws import Law
+from gradproof.symbolic.equations.origins import Softmax
+from gradproof.symbolic.equations.roles import PLAIN, Kind, Role, suggested
 from gradproof.symbolic.errors import GradproofError
 
 
@@ -26,16 +28,19 @@ class Array:
     """A named array: its shape, where its indices start, and what is known of it.
 
     `properties` holds declared facts ("symmetric", "simplex", …); `below` is the size under which the entries of an
-    array of integers lie, for lookups; `latex` overrides the printed name; `law` is the distribution of its entries.
+    array of integers lie, for lookups; `latex` overrides the printed name; `law` is the distribution of its entries;
+    `role` says what the array is; `letters` are those that the user wrote its indices with, for printing.
     """
 
     name: str
     shape: tuple[Expr, ...] = ()
-    origin: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
     properties: frozenset[str] = frozenset()
     below: Expr | None = None
     latex: str = ""
     law: Law | None = None
+    role: Role = PLAIN
+    letters: tuple[str, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -47,7 +52,7 @@ class Array:
         return (self.law.mean, self.law.variance) if self.law else None
 
     def first(self, axis: int) -> Expr:
-        return Integer(self.origin[axis]) if self.origin else Integer(0)
+        return Integer(self.starts[axis]) if self.starts else Integer(0)
 
     def axes(self, letters: Iterable[Index]) -> tuple[Axis, ...]:
         """The ranges of all axes, under the given letters."""
@@ -56,20 +61,24 @@ class Array:
             for k, (letter, size) in enumerate(zip(letters, self.shape, strict=True))
         )
 
+    def like(self, name: str, role: Role) -> Array:
+        """An array of the same shape and letters, of which nothing is known."""
+        return Array(name, self.shape, self.starts, role=role, letters=self.letters)
+
 
 @dataclass(frozen=True)
 class Equation:
     """`name[place] = body` for all values of the letters in `axes`.
 
-    `place` is, axis by axis, a letter of `axes` or a fixed number. `shown` is how the right side is printed where that
-    is shorter than the body (`softmax(S)`), as a (function, arguments) pair.
+    `place` is, axis by axis, a letter of `axes` or a fixed number. `origin` says what the body was built as, where a
+    reader of the body alone would not know: softmax(S).
     """
 
     name: str
     place: tuple[Expr, ...]
     axes: tuple[Axis, ...]
     body: Expr
-    shown: tuple[str, tuple[Expr, ...]] | None = None
+    origin: Softmax | None = None
 
     @property
     def target(self) -> Access:
@@ -77,6 +86,11 @@ class Equation:
 
     def with_body(self, body: Expr) -> Equation:
         return replace(self, body=body)
+
+    @property
+    def written(self) -> Expr:
+        """What the equation is read as: the argument of a softmax, else the body."""
+        return self.body if self.origin is None else self.origin.argument
 
 
 @dataclass(frozen=True)
@@ -86,8 +100,55 @@ class System:
     arrays: Mapping[str, Array]
     equations: tuple[Equation, ...]
     outputs: tuple[str, ...]
-    hidden: frozenset[str] = frozenset()  # helper arrays that a printed result avoids
-    _cache: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    _cache: dict[str, object] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The helpers, which a printed result avoids."""
+        return frozenset(name for name, array in self.arrays.items() if array.role.kind is Kind.HELPER)
+
+    def of(self, kind: Kind, name: str) -> str | None:
+        """The array that is the adjoint, tangent, inverse … of another one; None where there is none."""
+        return self._roles.get((kind, name))
+
+    @cached_property
+    def _roles(self) -> dict[tuple[Kind, str], str]:
+        return {(array.role.kind, array.role.of): name for name, array in self.arrays.items() if array.role.of}
+
+    def adjoint_of(self, name: str) -> str:
+        """The name of the adjoint of an array.
+
+        Raises GradproofError where the system has none; so do the next two.
+        """
+        return self._related(Kind.ADJOINT, name)
+
+    def tangent_of(self, name: str) -> str:
+        """The name of the tangent of an array."""
+        return self._related(Kind.TANGENT, name)
+
+    def gradient_of(self, name: str) -> str:
+        """The name of the first derivative by an array, which is differentiated once more."""
+        return self._related(Kind.GRADIENT, name)
+
+    def _related(self, kind: Kind, name: str) -> str:
+        found = self.of(kind, name)
+        if found is None:
+            raise GradproofError(f"there is no {kind.value} of {name} here")
+        return found
+
+    def derived(self, kind: Kind, of: str, name: str = "", along: str = "", taken: Collection[str] = ()) -> Array:
+        """A new array of the shape of another one: its adjoint, its tangent …
+
+        It is called `name`, or a free name that says what it is, `taken` ones aside.
+        """
+        source = self.arrays[of]
+        role = Role(kind, of, source.role, along, named=bool(name))
+        return source.like(name or self.free_name(suggested(kind, of), taken), role)
+
+    def with_roles(self, roles: Mapping[str, Role]) -> System:
+        """The system with other roles of some arrays."""
+        arrays = {n: replace(a, role=roles[n]) if n in roles else a for n, a in self.arrays.items()}
+        return replace(self, arrays=arrays, _cache={})
 
     @cached_property
     def defined(self) -> dict[str, list[Equation]]:
@@ -112,21 +173,22 @@ class System:
 
     def extended(self, arrays: Iterable[Array], equations: Iterable[Equation], outputs: Iterable[str]) -> System:
         """The system with further arrays; one of a name that is there already would hide it."""
-        arrays = list(arrays)
-        if taken := next((array.name for array in arrays if array.name in self.arrays), None):
-            raise GradproofError(f"{taken} is the name of a derived array here; call your array otherwise")
+        known = set(self.arrays)
+        for array in (arrays := list(arrays)):
+            if array.name in known:
+                raise GradproofError(f"the name {array.name} is taken; choose another")
+            known.add(array.name)
         return System(
             {**self.arrays, **{array.name: array for array in arrays}},
             (*self.equations, *equations),
             tuple(outputs),
-            self.hidden,
         )
 
     def with_equations(self, equations: Iterable[Equation]) -> System:
         return replace(self, equations=tuple(equations), _cache={})
 
     def renamed(self, new: Mapping[str, str]) -> System:
-        """The system with arrays called by other names."""
+        """The system with arrays called by other names, under which they print."""
         new = {old: name for old, name in new.items() if old in self.arrays}
         if not new:
             return self
@@ -144,13 +206,16 @@ class System:
                 e,
                 name=new.get(e.name, e.name),
                 body=body(e.body, e.axes),
-                shown=e.shown and (e.shown[0], tuple(body(arg, e.axes) for arg in e.shown[1])),
+                origin=e.origin and replace(e.origin, argument=body(e.origin.argument, e.axes)),
             )
             for e in self.equations
         ]
-        arrays = {new.get(name, name): replace(a, name=new.get(name, name)) for name, a in self.arrays.items()}
-        outputs = tuple(new.get(name, name) for name in self.outputs)
-        return System(arrays, tuple(equations), outputs, frozenset(new.get(name, name) for name in self.hidden))
+        arrays = {}
+        for name, array in self.arrays.items():
+            role = array.role.renamed(new)
+            own = new.get(name, name)
+            arrays[own] = replace(array, name=own, role=role.called() if name in new else role)
+        return System(arrays, tuple(equations), tuple(new.get(name, name) for name in self.outputs))
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -174,11 +239,11 @@ class System:
         order = [name for group in self.groups for name in group if name in wanted]
         equations = [equation for name in order for equation in self.defined[name]]
         arrays = {name: array for name, array in self.arrays.items() if name in wanted or name not in self.defined}
-        return System(arrays, tuple(equations), outputs, self.hidden)
+        return System(arrays, tuple(equations), outputs)
 
-    def free_name(self, wanted: str) -> str:
-        """The wanted name, or the first of wanted1, wanted2 … that nothing has."""
-        taken = {*self.arrays, *map(str, self.sizes)}
+    def free_name(self, wanted: str, taken: Collection[str] = ()) -> str:
+        """The wanted name, or the first of wanted1, wanted2 … that nothing has and that is not `taken`."""
+        taken = {*self.arrays, *map(str, self.sizes), *taken}
         candidates = [wanted, *(f"{wanted}{number}" for number in range(1, len(taken) + 2))]
         return next(name for name in candidates if name not in taken)
 

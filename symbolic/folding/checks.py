@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import mpmath
 from sympy import Expr, Symbol
 
-from gradproof.symbolic.equations.calculus import bar
 from gradproof.symbolic.equations.evaluate import (
     PRIME,
     HighPrecision,
@@ -43,8 +42,28 @@ def numbers(seed: int, attempt: int) -> HighPrecision:
     return HighPrecision(seed, attempt >= TRIES // 2) if attempt < TRIES else Scaled(seed)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """An entry that has two values, or one value and none."""
+
+    name: str
+    index: tuple[int, ...]
+    left: Value
+    right: Value | Undefined
+
+
 class StepError(Defect):
-    """A step of a derivation that does not hold."""
+    """A step of a derivation that does not hold.
+
+    `difference` says where two values differ, if that is what was found.
+    """
+
+    def __init__(self, message: str, difference: Difference | None = None) -> None:
+        super().__init__(message, difference)  # both, so that the error can be pickled
+        self.message, self.difference = message, difference
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class NoPoint(GradproofError):
@@ -113,18 +132,18 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
     Raises StepError where they do not.
     """
     names = list(names)
-    difference = None
+    found: Difference | None = None
     for field in (Modular, HighPrecision):
         for attempt in range(TRIES if field is Modular else LAST):
             sizes = small_sizes(old, seed + attempt)
             try:
                 kind = Modular(seed + attempt) if field is Modular else numbers(seed + attempt, attempt)
-                difference = _difference(old, new, names, sizes, kind, seed + attempt)
+                found = _difference(old, new, names, sizes, kind, seed + attempt)
             except Undefined:
                 continue
             except NotAlgebraic:
                 break
-            if difference is None:
+            if found is None:
                 how = (
                     f"equal modulo {PRIME} at random points"
                     if field is Modular
@@ -132,14 +151,9 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
                 )
                 return f"{how} ({said(sizes)})"
             break
-    if difference is None:
+    if found is None:
         raise NoPoint(f"no random point could be evaluated for {', '.join(names)}")
-    raise StepError(
-        f"the two forms of {difference[0]} differ at {difference[1]}: {difference[2]} against {difference[3]}"
-    )
-
-
-Difference = tuple[str, tuple[int, ...], Value, Any]
+    raise StepError(f"the two forms of {found.name} differ at {found.index}: {found.left} against {found.right}", found)
 
 
 def _difference(
@@ -153,9 +167,9 @@ def _difference(
             try:
                 b = second.entry(name, index)
             except Undefined as error:  # where the old form has a value, the new one must have it too
-                return name, index, a, error
+                return Difference(name, index, a, error)
             if a != b and not (isinstance(a, mpmath.mpf) and close(a, b)):
-                return name, index, a, b
+                return Difference(name, index, a, b)
     return None
 
 
@@ -229,7 +243,7 @@ class AdjointCheck:
 
         Raises StepError where the two sides differ.
         """
-        singular: Singular | None = None
+        bar, singular = self.system.adjoint_of(name), None
         nowhere, missing = "", 0
         for attempt in range(LAST):
             base, direction = self.point(attempt), _random_direction(self.seed + attempt)
@@ -246,7 +260,7 @@ class AdjointCheck:
                 nowhere = f"no random point could be evaluated: {error}"
                 continue
             try:
-                predicted = sum(base.entry(bar(name), i) * direction(name, i) for i in base.indices(name))
+                predicted = sum(base.entry(bar, i) * direction(name, i) for i in base.indices(name))
             except Singular as error:  # det has a value at a singular matrix; its derivative d A⁻ᵀ is for the others
                 if singular is not None and attempt >= TRIES // 4:
                     break
@@ -261,7 +275,8 @@ class AdjointCheck:
             measured = _rate(ahead, behind)
             if close(measured, predicted, mpmath.mpf(10) ** -14):
                 return f"{AGREES} ({said(base.sizes)})"
-            raise StepError(f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}")
+            message = f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}"
+            raise StepError(message, Difference(name, (), measured, predicted))
         if singular is not None:
             message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
             raise GradproofError(message)
@@ -297,8 +312,10 @@ def tangents_hold(
             for name, prediction in predicted.items():
                 for index in base.indices(name):
                     measured = _rate(ahead.entry(name, index), behind.entry(name, index))
-                    if not close(measured, prediction(base, index), mpmath.mpf(10) ** -14):
-                        raise StepError(f"the tangent of {name} at {index} differs from differences of the forward")
+                    change = prediction(base, index)
+                    if not close(measured, change, mpmath.mpf(10) ** -14):
+                        message = f"the tangent of {name} at {index} differs from differences of the forward"
+                        raise StepError(message, Difference(name, index, measured, change))
         except Undefined as error:
             nowhere = str(error)
             continue

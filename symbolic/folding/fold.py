@@ -36,6 +36,7 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import absolute, sigmoid
 from gradproof.symbolic.equations.numbers import decimal
+from gradproof.symbolic.equations.roles import HELPER, Kind
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
@@ -118,7 +119,7 @@ def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), alw
     """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
     keep, always = {*keep, *system.outputs}, set(always)
     # helpers of tangents first: what they read is then counted as often as it will stand there
-    order = sorted(derived, key=lambda name: not (name in always and name.endswith("_dot")))
+    order = sorted(derived, key=lambda n: not (n in always and system.arrays[n].role.kind is Kind.TANGENT))
     whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
     for name in order:
         definition = plain(system, name)
@@ -130,8 +131,13 @@ def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), alw
         if name in always or uses <= 1 or trivial(definition.body) or single(definition):
             equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
             arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs, system.hidden)
+            system = System(arrays, equations, system.outputs)
     return system
+
+
+def of_helpers(system: System) -> set[str]:
+    """The adjoints and tangents of helpers."""
+    return {n for n, a in system.arrays.items() if a.role.differential and a.role.source == HELPER}
 
 
 def trivial(body: Expr) -> bool:
@@ -440,7 +446,7 @@ def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis],
 def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
     """Rewrite, inline and normalise the derived equations; see the module's text."""
     known = facts(system, derived)
-    helpers = {f"{name}_bar" for name in system.hidden} | {f"{name}_dot" for name in system.hidden}
+    helpers = of_helpers(system)
     system = rewrite(system, derived)
     system = normalised(system, derived, known)
     system = inline(system, derived, keep, helpers)

@@ -24,12 +24,11 @@ class Softmax:
 
 def softmaxes(system: System) -> Iterator[Softmax]:
     for equation in system.equations:
-        function = equation.shown[0].partition("@")[0] if equation.shown else ""
-        if function != "softmax" or equation.name in system.hidden or plain(system, equation.name) is None:
+        if equation.origin is None or equation.name in system.hidden or plain(system, equation.name) is None:
             continue
         below = [f.base for f in Mul.make_args(equation.body) if isinstance(f, Pow) and f.exp == -1]
-        if len(below) == 1 and isinstance(below[0], Access) and equation.shown is not None:
-            yield Softmax(equation.name, equation.place, equation.shown[1][0], below[0])
+        if len(below) == 1 and isinstance(below[0], Access):
+            yield Softmax(equation.name, equation.place, equation.origin.argument, below[0])
 
 
 def with_logarithms(system: System, derived: Iterable[str]) -> System:

@@ -93,6 +93,10 @@ REASONS: dict[str, dict[str, str]] = {
         "en": "the difference has normal form 0 for all sizes",
         "zh": "差的规范形对所有尺寸均为 0",
     },
+    "inverse written out": {
+        "en": "the inverse or the determinant of a product, a multiple or a sum is written with those of its parts",
+        "zh": "把乘积、倍数或和的逆与行列式用各部分的逆与行列式写出",
+    },
     "split sum": {
         "en": "a sum or product is split where the range of another one ends",
         "zh": "在另一求和（求积）区间的端点处拆开",

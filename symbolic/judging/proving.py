@@ -2,6 +2,7 @@
 
     recurrences   linear ones are put in their closed form, which induction shows (`recurrences.py`)
     seams         sums over parts of one range are split where one of them ends (`seams.py`)
+    inverses      those of products, sums and multiples are written with those of the parts (`inverses.py`)
     digits        an index below 2·p is 2·i or 2·i + 1 with i below p: both cases are shown
 
 Each is tried only where the ones before it do not suffice. Each step carries its own check at random points.
@@ -15,12 +16,13 @@ from itertools import product, takewhile
 
 from sympy import Expr, S
 
-from gradproof.symbolic.equations.expr import Access, Axis, Index, letters, names
+from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, letters, names
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import StepError, same_values
 from gradproof.symbolic.folding.facts import Facts
 from gradproof.symbolic.folding.rules import reason
+from gradproof.symbolic.judging.inverses import explicit
 from gradproof.symbolic.judging.normal_form import Normal, Scope
 from gradproof.symbolic.judging.polynomials import NoNormalForm, Poly, expr_of
 from gradproof.symbolic.judging.recurrences import Linear, closed
@@ -105,6 +107,22 @@ def proof(system: System, left: Expr, right: Expr, axes: Sequence[Axis], facts: 
 
 def further_proof(system: System, left: Expr, right: Expr, scope: Scope, facts: Facts | None = None) -> Steps | None:
     """The steps that show two expressions to be equal where the normal form alone does not; None where none do."""
+    found = _with_steps(system, left, right, scope, facts)
+    if found is None and any(isinstance(equation.body, Implicit) for equation in system.equations):
+        written, changed, before = explicit(system)
+        if changed and (more := _with_steps(written, left, right, scope, None)) is not None:
+            return (*(_written_out(before, equation, body) for equation, body in changed), *more)
+    return found
+
+
+def _written_out(system: System, equation: Equation, body: Expr) -> ProofStep:
+    """That an inverse or a determinant is what it is written as."""
+    scope = {letter: (lo, hi) for letter, lo, hi in equation.axes}
+    return _equal(system, scope, "inverse written out", equation.target, body)
+
+
+def _with_steps(system: System, left: Expr, right: Expr, scope: Scope, facts: Facts | None = None) -> Steps | None:
+    """The steps by closed forms, splits of sums and digits."""
     try:
         simpler, forms = closed(system)
         for first, cases in _digits(scope):
@@ -119,7 +137,7 @@ def further_proof(system: System, left: Expr, right: Expr, scope: Scope, facts: 
                 told = zip(cases, shown, strict=True)
                 return (*steps, *first, *(step for case, part in told for step in _told(simpler, case, part)))
     except StepError as error:
-        if "differ at" in str(error):
+        if error.difference is not None:
             raise
     except (GradproofError, RecursionError):
         pass  # too large, or a step has no value at any point at which it could be checked
@@ -186,7 +204,7 @@ def _equal(system: System, scope: Scope, rule: str, left: Expr, right: Expr, **w
 def _induction(system: System, found: Linear, body: Expr) -> list[ProofStep]:
     """The closed form of a recurrence, its first entry, and the step from one entry to the next."""
     steps = found.steps
-    t, name = steps.time, text.plain_name(steps.array.name)[0]
+    t, name = steps.time, text.printed(steps.array.name, system)
     everywhere = {letter: (lo, hi) for letter, lo, hi in steps.array.axes(steps.outs)}
     form = Access(steps.array.name, *steps.outs), steps.turned(body)
     return [

@@ -256,12 +256,15 @@ class Reach:
                 if self.fits(sizes):
                     yield sizes, kind
 
-    def fits(self, sizes: Sizes, least: int = 1) -> bool:
-        """Whether all arrays have entries under some sizes, and not too many, and no range ends before it starts."""
+    def fits(self, sizes: Sizes, least: int = 1, ranged: bool = True) -> bool:
+        """Whether all arrays have entries under some sizes, and not too many, and no range ends before it starts.
+
+        With `least` 0 an axis may be empty; unless `ranged`, a range may end before it starts.
+        """
         system = self.pair.system
         if any(int(size.xreplace(dict(sizes))) < least for size in at_least_one(system)):
             return False
-        if any(int(length.xreplace(dict(sizes))) < 0 for length in lengths(system)):
+        if any(int(length.xreplace(dict(sizes))) < 0 for length in lengths(system) if ranged):
             return False
         arrays = [system.arrays[name] for name in self.pair.inputs]
         counts = [prod(int(size.xreplace(dict(sizes))) for size in array.shape) for array in arrays]

@@ -12,8 +12,11 @@ from sympy import Expr, Integer, S, floor
 
 from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, height, letters, nonnegative
 from gradproof.symbolic.equations.numbers import same
+from gradproof.symbolic.equations.origins import Softmax
+from gradproof.symbolic.equations.roles import PLAIN, Kind, Role
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.language.demands import Demands
 from gradproof.symbolic.language.operators import MAX_SUMS
 from gradproof.symbolic.language.random_arrays import OPTIONS, declared_law
 from gradproof.symbolic.language.syntax import Declaration
@@ -61,7 +64,6 @@ class Builder:
     arrays: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Size] = field(default_factory=dict)
     equations: list[Equation] = field(default_factory=list)
-    hidden: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
     frames: list[dict[str, Letter]] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -73,6 +75,7 @@ class Builder:
     preferred: str | None = None  # the name of the statement under construction, for the value that it names
     given: set[Index] = field(default_factory=set)  # letters whose range was written down
     kept: frozenset[str] = frozenset()  # names that stay as they were written
+    demands: Demands = field(default_factory=Demands)
     guards: int = 0  # how many `where` enclose the expression under construction
     _letters: int = 0
 
@@ -168,6 +171,9 @@ class Builder:
 
     # --- names and equations
 
+    def is_helper(self, name: str) -> bool:
+        return self.arrays[name].role.kind is Kind.HELPER
+
     def name_for(self, wanted: str) -> str:
         """A name that nothing else uses: the statement's own for the value it names, else `wanted` or `wanted1` …"""
         if self.preferred:
@@ -192,8 +198,8 @@ class Builder:
         self,
         name: str,
         value: Value,
-        hidden: bool = False,
-        shown: tuple[str, tuple[Expr, ...]] | None = None,
+        role: Role = PLAIN,
+        origin: Softmax | None = None,
         latex: str = "",
     ) -> Value:
         """Add the equation `name = value` and return the array as a value.
@@ -205,15 +211,12 @@ class Builder:
             raise ExpressionError(message, self.text, 0)
         outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
         outs = out_letters(len(outer) + value.rank)
-        array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex)
+        array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex, role=role)
         self.arrays[name] = array
         renamed: dict[Index, Expr] = dict(zip(value.letters, outs[len(outer) :], strict=True))
         renamed |= {axis[0]: out + axis[1] for axis, out in zip(outer, outs, strict=False)}
-        if shown is not None:
-            shown = (shown[0], tuple(arg.xreplace(renamed) for arg in shown[1]))
-        self.equations.append(Equation(name, outs, array.axes(outs), value.expr.xreplace(renamed), shown))
-        if hidden:
-            self.hidden.add(name)
+        origin = origin and origin.xreplace(renamed)
+        self.equations.append(Equation(name, outs, array.axes(outs), value.expr.xreplace(renamed), origin))
         whole = self.array_value(name)
         at = dict(zip(whole.letters, (letter - lo for letter, lo, _ in outer), strict=False))
         return Value(whole.expr.xreplace(at), whole.letters[len(outer) :], whole.sizes[len(outer) :])
@@ -251,7 +254,7 @@ class Builder:
         return (key, value.at(*out_letters(value.rank)), value.sizes, *more)
 
     def system(self, output: str) -> System:
-        found = System(dict(self.arrays), tuple(self.equations), (output,), frozenset(self.hidden))
+        found = System(dict(self.arrays), tuple(self.equations), (output,))
         found.validate()
         return found
 

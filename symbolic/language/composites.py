@@ -11,6 +11,8 @@ import sympy
 from sympy import Expr, Rational, S
 
 from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.origins import Softmax
+from gradproof.symbolic.equations.roles import HELPER
 from gradproof.symbolic.language.builder import Builder
 from gradproof.symbolic.language.values import ShapeMismatch, Value, elementwise, inserted, positions, reduced
 
@@ -29,7 +31,7 @@ def _helper(b: Builder, name: str, value: Value, axis: Axes = ()) -> Value:
     left = [k for k in range(value.rank) if k not in kept]
     flat = Value(value.expr, tuple(value.letters[k] for k in left), tuple(value.sizes[k] for k in left))
     preferred, b.preferred = b.preferred, None
-    found = b.define(b.name_for(name), flat, hidden=True)
+    found = b.define(b.name_for(name), flat, HELPER)
     b.preferred = preferred
     for k in sorted(kept):
         found = inserted(found, k, b.new)
@@ -65,14 +67,9 @@ def softmax(b: Builder, x: Value, axis: int = -1) -> Value:
         x, e, z = softmax_parts(b, x, axis)
         p = _map(b, lambda e, z: e / z, e, z)
         name = b.name_for("P")
-        b.memo[key] = b.define(name, p, shown=_shown("softmax", x, p, axis))
+        b.memo[key] = b.define(name, p, origin=Softmax(x.at(*p.letters), p.letters[axis]))
         b.softmaxes[name] = x, z, axis
     return b.memo[key]
-
-
-def _shown(name: str, x: Value, result: Value, axis: int) -> tuple[str, tuple[Expr, ...]]:
-    last = axis == x.rank - 1
-    return (name if last else f"{name}@{axis}", (x.at(*result.letters),))
 
 
 def logsumexp(b: Builder, x: Value, axis: Axes = None, keepdims: bool = False) -> Value:

@@ -6,10 +6,12 @@ from sympy import Expr
 
 from gradproof.symbolic.equations.expr import Access, Implicit, Index, delta
 from gradproof.symbolic.equations.numbers import same
+from gradproof.symbolic.equations.roles import Kind, Role, suggested
 from gradproof.symbolic.language.builder import Builder
 from gradproof.symbolic.language.values import ShapeMismatch, Value, matmul
 
-NAMES = {"inv": "{}_inv", "det": "d", "logdet": "l"}
+NAMES = {"inv": suggested(Kind.INVERSE, "{}"), "det": "d", "logdet": "l"}
+KINDS = {"inv": Kind.INVERSE, "det": Kind.DETERMINANT, "logdet": Kind.DETERMINANT}
 
 
 def inverse(b: Builder, a: Value) -> Value:
@@ -65,6 +67,9 @@ def _of_matrix(b: Builder, kind: str, a: Value) -> Value:
     size = a.sizes[-1]
     _define(b, "inv", access.name, size)  # for its own sake, or for the derivative of a determinant
     name = _define(b, kind, access.name, size)
+    if kind != "det":
+        determinant = Implicit("det", access.name, size, *access.indices[:-2])
+        b.demands.add(Value(determinant, a.letters[:-2], a.sizes[:-2]), "!=")
     b.preferred = preferred
     batch, (i, j) = access.indices[:-2], a.letters[-2:]
     own: tuple[Index, ...] = ((j, i) if transposed else (i, j)) if kind == "inv" else ()
@@ -93,7 +98,6 @@ def _define(b: Builder, kind: str, matrix: str, size: Expr) -> str:
         array = b.arrays[matrix]
         new = tuple(b.new() for _ in array.shape[: None if kind == "inv" else -2])
         value = Value(Implicit(kind, matrix, size, *new), new, array.shape[: len(new)])
-        letters = new if kind == "inv" else (*new, b.new(), b.new())
         name = b.name_for(NAMES[kind].format(matrix))
-        b.memo[key] = b.define(name, value, shown=(kind, (Access(matrix, *letters),)))
+        b.memo[key] = b.define(name, value, Role(KINDS[kind], matrix, array.role))
     return b.memo[key].expr.name

@@ -49,7 +49,7 @@ def recognise_normalisations(builder: Builder, named: Set[str] = frozenset()) ->
     """Rewrite the equations built so far where they spell out a normalisation; `named` are the user's own names."""
     made = {v.expr.name for v in builder.memo.values() if isinstance(v, Value) and isinstance(v.expr, Access)}
     for equation in list(builder.equations):
-        if equation.name in builder.hidden | made or equation not in builder.equations:
+        if builder.is_helper(equation.name) or equation.name in made or equation not in builder.equations:
             continue
         if any(p.exp in (HALF, *ROOTS) for p in equation.body.atoms(Pow)):
             finder = Finder(builder, equation, named)
@@ -74,7 +74,7 @@ class Finder:
             e.name: e
             for e in builder.equations
             if all(isinstance(i, Index) for i in e.place) and e is not equation
-            if e.name not in builder.hidden | builder.kept
+            if not builder.is_helper(e.name) and e.name not in builder.kept
         }
 
     def walk(self, expr: Expr, axes: Sequence[Axis]) -> Expr:

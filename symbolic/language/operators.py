@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 import sympy
 from sympy import Expr, Rational
@@ -20,7 +21,19 @@ BINARY = {
     ast.BitOr: lambda a, b: a + b - a * b,
 }
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-CONSTANTS = {"pi": sympy.pi, "e": sympy.E, "inf": sympy.oo}
+CONSTANTS = {"pi": sympy.pi, "inf": sympy.oo}
+AMBIGUOUS = {"e": "write exp(1) for Euler's number, or declare a scalar as e:"}  # names that are never guessed
+
+
+def undeclared(name: str, known: Iterable[str]) -> str:
+    """What to say of a name that nothing declares.
+
+    >>> undeclared("y", ["x", "n"])
+    'y is not declared; known are x, n'
+    >>> undeclared("e", ["x"])
+    "e is not declared; write exp(1) for Euler's number, or declare a scalar as e:"
+    """
+    return f"{name} is not declared; {AMBIGUOUS.get(name) or 'known are ' + (', '.join(known) or 'nothing')}"
 
 
 def power_fault(base: Expr, exponent: Expr) -> str | None:

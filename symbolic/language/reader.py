@@ -23,9 +23,18 @@ from gradproof.symbolic.errors import Defect, ExpressionError, ShapeError, Unkno
 from gradproof.symbolic.folding.symmetry import inferred
 from gradproof.symbolic.language.builder import Builder, Letter
 from gradproof.symbolic.language.calls import CALLS, Call
+from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.language.indexing import Indexing
 from gradproof.symbolic.language.normalisations import recognise_normalisations
-from gradproof.symbolic.language.operators import BINARY, COMPARISONS, CONSTANTS, MAX_SUMS, power_fault
+from gradproof.symbolic.language.operators import (
+    AMBIGUOUS,
+    BINARY,
+    COMPARISONS,
+    CONSTANTS,
+    MAX_SUMS,
+    power_fault,
+    undeclared,
+)
 from gradproof.symbolic.language.recognise import recognise
 from gradproof.symbolic.language.recurrence import Recurrence
 from gradproof.symbolic.language.syntax import (
@@ -47,11 +56,13 @@ def build(
     shapes: Mapping[str, object] | Sequence[Declaration],
     keep: Iterable[str] = (),
     wanted: Sequence[Expr] | None = None,
+    demands: list[Demand] | None = None,
 ) -> System:
     """The system of an expression whose names have the given shapes; its output is the expression's value.
 
     `keep` names intermediates that stay where a normalisation would be recognised by what they hold. `wanted` is the
-    shape of the last statement's array: its index letters take their ranges from it.
+    shape of the last statement's array: its index letters take their ranges from it. What the text needs to have a
+    value is added to `demands`.
 
     Raises ExpressionError (or a subclass) that points at the place in the text.
 
@@ -92,6 +103,8 @@ def build(
         raise Defect(f"{min(lost)} has lost its definition")
     for recurrence in reader.recurrences.values():
         recurrence.check_first_step(system)
+    if demands is not None:
+        demands += builder.demands.settled(builder.ranges)
     return system
 
 
@@ -103,8 +116,9 @@ def declare(*declarations: str) -> list[Declaration]:
 def number_value(builder: Builder, node: ast.expr) -> Expr:
     """A number, possibly with sizes and symbols, as in `iid=0,sigma**2/d`; a name that nothing declares is a symbol."""
     functions = {id(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+    meant = {**builder.arrays, **CONSTANTS, **AMBIGUOUS}
     for name in ast.walk(node):
-        if isinstance(name, ast.Name) and id(name) not in functions and name.id not in {**builder.arrays, **CONSTANTS}:
+        if isinstance(name, ast.Name) and id(name) not in functions and name.id not in meant:
             builder.sizes.setdefault(name.id, sympy.Symbol(name.id, real=True))
     value = Reader(builder, Program(builder.text, ())).visit(node)
     if value.rank:
@@ -258,8 +272,7 @@ class Reader(Indexing):
             return Value(b.sizes[name])
         if name in CONSTANTS:
             return Value(CONSTANTS[name])
-        known = ", ".join([*b.arrays, *b.sizes]) or "nothing"
-        b.fail(f"{name} is not declared; known are {known}", node, UnknownNameError)
+        b.fail(undeclared(name, [*b.arrays, *b.sizes]), node, UnknownNameError)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
         with self.b.unnamed():
@@ -282,10 +295,13 @@ class Reader(Indexing):
             return matmul(left, right, self.b.new)
         if isinstance(node.op, ast.Div) and right.expr == 0:
             self.b.fail("division by zero", node)
+        if isinstance(node.op, ast.Div):
+            self.b.demands.add(right, "!=")
         if isinstance(node.op, ast.Pow):
             fault = power_fault(left.expr, right.expr)
             if fault is not None:
                 self.b.fail(fault, node)
+            self.b.demands.of_power(left, right.expr)
         return elementwise(BINARY[type(node.op)], [left, right], self.b.new)
 
     def check_condition(self, value: Value, node: ast.expr) -> None:
@@ -338,8 +354,17 @@ class Reader(Indexing):
                 f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node
             )
         self.b.guards += name == "where"
-        values = [self.visit_side(argument, name) for argument in given[:arrays]]
+        marks, values = [], []
+        for argument in given[:arrays]:
+            marks.append(len(self.b.demands.found))
+            values.append(self.visit_side(argument, name))
         self.b.guards -= name == "where"
+        if name == "where":
+            self.b.demands.guard(values[0], marks[1], marks[2], self.b.new)
+        elif name == "pow":
+            self.b.demands.of_power(values[0], values[1].expr)
+        elif values:
+            self.b.demands.of_call(name, values[0])
         if name == "delta":
             self.b.equal_letters += [(a.expr, b.expr) for a, b in permutations(values)]
         extra = given[arrays:]

@@ -41,7 +41,7 @@ class Found:
 def recognise(builder: Builder) -> None:
     """Rewrite the equations built so far where they spell out a softmax or a log-sum-exp."""
     for position, equation in enumerate(list(builder.equations)):
-        if not equation.body.has(exp) or equation.name in builder.hidden:
+        if not equation.body.has(exp) or builder.is_helper(equation.name):
             continue
         axes = list(equation.axes)
         found = [_define(builder, total, scope) for total, scope in _totals(equation.body, axes)]

@@ -33,7 +33,7 @@ class Work:
         self.laws: dict[str, Law] = {name: array.law for name, array in arrays.items() if array.law is not None}
         shared = len(systems) == 1  # with two systems, one name may be two arrays
         equations = [e for system in systems for e in system.equations] if shared else []
-        self.system = System(arrays, tuple(equations), systems[0].outputs, systems[0].hidden)
+        self.system = System(arrays, tuple(equations), systems[0].outputs)
         ranks = [system.arrays[system.outputs[0]].rank for system in systems]
         self.outs = out_letters(sum(ranks))
         self.axes: tuple[Axis, ...] = ()
@@ -82,7 +82,7 @@ class Work:
 
     def named(self, name: str, power: str = "") -> str:
         indices = "".join(self.writer.names[out.name] for out in self.outs)
-        shown = text.plain_name(name)[0] + (f"_{indices}" if indices and len(self.bodies) == 1 else "")
+        shown = text.printed(name, self.system) + (f"_{indices}" if indices and len(self.bodies) == 1 else "")
         return shown + power
 
     def writer_for(self, axes: Sequence[Axis]) -> Writer:
@@ -106,7 +106,7 @@ class Work:
     def unrolled(self, equation: Equation, system: System) -> None:
         target = equation.target
         checked = same_average(World(system, self.laws, {}), [target], equation.body, equation.axes, ())
-        writer, name = self.writer_for(equation.axes), text.plain_name(equation.name)[0]
+        writer, name = self.writer_for(equation.axes), text.printed(equation.name, self.system)
         how = checked or NOT_ENUMERATED
         self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, name=name)
 
@@ -137,14 +137,19 @@ class Work:
                 inner = sorted({f"{node.kind}({node.matrix})" for node in shown.atoms(Implicit)})
                 refused.append(f"{' and '.join(inner) or self.writer.bare(shown)}: {error.why}")
                 continue
-            words = {"name": text.plain_name(name)[0], "formula": formula(self.laws[name], self.integral, self.writer)}
+            words = {
+                "name": text.printed(name, self.system),
+                "formula": formula(self.laws[name], self.integral, self.writer),
+            }
             after = self.move("expectation over", left, expr, after, [name], **words)
             return self.move("deltas", left, after, self.integral.tidy(after))
         for name in self.random(expr):
             if self.laws[name].centred:
                 after = halved(expr, name, self.integral.scope, self.integral.tidy)
                 if after != expr:
-                    after = self.move("half by symmetry", left, expr, after, [name], name=text.plain_name(name)[0])
+                    after = self.move(
+                        "half by symmetry", left, expr, after, [name], name=text.printed(name, self.system)
+                    )
                     return expanded(after, self.laws, self.integral.scope)
         known = (
             "There are rules for sums and products of powers, and for relu, abs, step of symmetric zero-mean entries"
@@ -192,7 +197,7 @@ class Work:
                 known = ", ".join(self.system.defined)
                 raise ExpressionError(f"{name} is no intermediate value of this expression; there are {known}")
             rank = self.system.arrays[name].rank
-            one = System(self.system.arrays, self.system.equations, (name,), self.system.hidden)
+            one = System(self.system.arrays, self.system.equations, (name,))
             body, _ = self.inputs_only(one, self.system.arrays)
             body = normalise(body, self.system.arrays[name].axes(out_letters(rank)))
             found = recognised(value, body, Access(name, *out_letters(rank)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradproof.symbolic.equations.properties import PROPERTIES
+from gradproof.symbolic.equations.roles import Kind, Role
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.printing.text import plain_name
 
@@ -22,5 +23,5 @@ def convention(array: Array, lang: str = "en") -> str:
     'S is symmetric; the derivative is that of the formula with all entries of S free: dL = Σ S̄ · dS for every ...'
     """
     known = sorted(array.properties & PROPERTIES["all"])
-    name, bar = (plain_name(word)[0] for word in (array.name, f"{array.name}_bar"))
+    name, bar = plain_name(array.name)[0], plain_name("", Role(Kind.ADJOINT, array.name))[0]
     return CONVENTION[lang].format(name=name, bar=bar, what=" and ".join(known)) if known else ""

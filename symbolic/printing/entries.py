@@ -20,6 +20,7 @@ from gradproof.symbolic.equations.expr import (
     negate,
 )
 from gradproof.symbolic.equations.functions import spelled, where
+from gradproof.symbolic.equations.implicit import inverses
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.printing.contract import full_ranges
 from gradproof.symbolic.printing.letters import Letters
@@ -47,10 +48,10 @@ def to_entries(expr: Expr, outs: Sequence[Index], system: System, letters_: Lett
     return EntryReader(system, letters_, Terms(system), tuple(outs), scope).read(expr)
 
 
-def implicit(expr: Implicit) -> Node:
+def implicit(expr: Implicit, system: System) -> Node:
     """An entry of an inverse; the determinant of a matrix."""
     if expr.kind == "inv":
-        return Name(f"{expr.matrix}_inv", expr.indices)
+        return Name(inverses(system)[expr.matrix], expr.indices)
     return Call(expr.kind, (Name(expr.matrix, (*expr.indices, None, None)),))
 
 
@@ -71,7 +72,7 @@ class EntryReader:
         if isinstance(expr, Access):
             return Name(expr.name, expr.indices)
         if isinstance(expr, Implicit):
-            return implicit(expr)
+            return implicit(expr, self.system)
         if isinstance(expr, Add):
             return self.sum(expr)
         if isinstance(expr, Compare):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sympy import Expr, S
 
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, delta, fresh, map_accesses, sum_
-from gradproof.symbolic.equations.expr import letters as letters_of
+from gradproof.symbolic.equations.origins import Softmax
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.printing.entries import to_entries
 from gradproof.symbolic.printing.letters import Letters
@@ -35,10 +35,10 @@ def sides(equation: Equation, system: System, form: str = "matrix", letters: Let
         return _inverse(equation, equation.body, system, letters)
     if form == "matrix":
         equation, system = squeezed(equation, system)
-    found = matrix_form(_as_printed(equation), system, letters) if form == "matrix" else None
+    found = matrix_form(equation.with_body(equation.written), system, letters) if form == "matrix" else None
     left = found.left if found else Name(equation.name, equation.place)
-    if equation.shown is not None:
-        right = _shown(equation, system, letters, found is not None)
+    if equation.origin is not None:
+        right = _softmax(equation, equation.origin, left, system, letters, found.right if found else None)
     else:
         right = found.right if found else to_entries(equation.body, _outs(equation), system, letters)
     return Sides(left, right, _partial(equation, system))
@@ -78,22 +78,14 @@ def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
     arrays = {
         n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()
     }
-    shown = equation.shown and (equation.shown[0], tuple(map(body, equation.shown[1])))
+    origin = equation.origin and replace(equation.origin, argument=body(equation.origin.argument))
     place = tuple(equation.place[k] for k in own)
     axes = tuple(axis for axis in equation.axes if axis[0] not in gone)
-    return Equation(equation.name, place, axes, body(equation.body), shown), replace(system, arrays=arrays, _cache={})
+    return Equation(equation.name, place, axes, body(equation.body), origin), replace(system, arrays=arrays, _cache={})
 
 
 def _outs(equation: Equation) -> list[Index]:
     return [letter for letter, _, _ in equation.axes]
-
-
-def _as_printed(equation: Equation) -> Equation:
-    """The equation with the first argument of a printed function in place of its body: both keep the same letters."""
-    if equation.shown is None:
-        return equation
-    argument = equation.shown[1][0]
-    return equation if letters_of(argument) - set(_outs(equation)) else equation.with_body(argument)
 
 
 def readable(equation: Equation, letters: Letters) -> Equation:
@@ -104,32 +96,21 @@ def readable(equation: Equation, letters: Letters) -> Equation:
         tuple(index.xreplace(renamed) for index in equation.place),
         tuple((renamed[letter], lo.xreplace(renamed), hi.xreplace(renamed)) for letter, lo, hi in equation.axes),
         equation.body.xreplace(renamed),
-        equation.shown and (equation.shown[0], tuple(arg.xreplace(renamed) for arg in equation.shown[1])),
+        equation.origin and equation.origin.xreplace(renamed),
     )
 
 
-def _shown(equation: Equation, system: System, letters: Letters, matrix: bool) -> Node:
-    """`softmax(S)` for an equation that says how it is printed."""
-    assert equation.shown is not None
-    function, arguments = equation.shown
-    outs = _outs(equation)
-    nodes = []
-    for argument in arguments:
-        if letters_of(argument) - set(outs):  # det(A): the whole of A
-            nodes.append(_whole_array(argument, outs))
-            continue
-        found = matrix_form(equation.with_body(argument), system, letters) if matrix else None
-        nodes.append(found.right if found else to_entries(argument, outs, system, letters))
-    name, _, axis = function.partition("@")
-    if name == "softmax" and not matrix and outs:  # softmax_j(S_ij): over j
-        function = f"softmax_{outs[int(axis) if axis else -1].name}"
-    return Call(function, tuple(nodes))
-
-
-def _whole_array(argument: Expr, outs: Sequence[Index]) -> Node:
-    assert isinstance(argument, Access)
-    at = (None if isinstance(index, Index) and index not in outs else index for index in argument.indices)
-    return Name(argument.name, tuple(at))
+def _softmax(
+    equation: Equation, origin: Softmax, left: Name, system: System, letters: Letters, argument: Node | None
+) -> Node:
+    """softmax(S) over the last axis of a whole array, softmax_{axis=0}(S) over another; by entries, softmax_j(S_ij)."""
+    over: Expr | int | None = origin.over
+    if argument is None:
+        argument = to_entries(origin.argument, _outs(equation), system, letters)
+    elif origin.over not in left.at:  # the axis is a whole one
+        axis = equation.place.index(origin.over)
+        over = None if axis == len(equation.place) - 1 else axis
+    return Call("softmax", (argument,), over)
 
 
 def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from gradproof.symbolic.equations.functions import ELEMENTWISE
+from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.printing.forms import Sides, as_equation, sides, with_target
 from gradproof.symbolic.printing.layout import Printer
 from gradproof.symbolic.printing.letters import Letters, chosen
-from gradproof.symbolic.printing.naming import GREEK, LATEX_GREEK, MARKS, parsed, trimmed
+from gradproof.symbolic.printing.naming import GREEK, LATEX_GREEK, MARKS, ROLES, Spelling, spelling
 from gradproof.symbolic.printing.nodes import Node, Number, Sum, Times
 from gradproof.symbolic.printing.numerals import ATOM, HADAMARD, POWER, PRODUCT, Piece
 from gradproof.symbolic.printing.text import TextPrinter
@@ -30,46 +31,39 @@ class LatexPrinter(Printer):
 
     minus, odot, oslash, both = "-", r" \odot ", r" \oslash ", r" \wedge "
     ones, identity, unit_vector, unit_matrix, delta = r"\mathbf{1}", "I", "e", "E", r"\delta"
-    transpose_sign, transpose_inverse, infinity, pi = r"\top", r"-\top", r"\infty", r"\pi"
-    frobenius, dagger, free_axis = "F", r"\odot ", r"\cdot"
+    transpose_sign, transpose_inverse, infinity, pi, euler = r"\top", r"-\top", r"\infty", r"\pi", r"\exp(1)"
+    frobenius, dagger, free_axis, axis = "F", r"\odot ", r"\cdot", r"\mathrm{axis}="
 
-    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
-        text, simple = self.plain_name(name)
-        shown = trimmed(at)
-        if not shown:
-            return text
-        return self.lowered(text if simple else f"({text})", self.indices(shown))
-
-    def plain_name(self, name: str) -> tuple[str, bool]:
-        """A name in LaTeX, and whether an index can follow it directly."""
-        core, marks, indices, inverse = parsed(name)
-        given = self.given(name)
-        if given is not None:
-            text, marks = given
-        else:
-            text = letter(core)
+    def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:
+        given = self.given(name, role)
+        if given is None:
+            return self.written(spelling(name, role))
+        text, marks = given
         for mark in marks:
-            text = rf"{(MARKS[mark][1] if given or len(GREEK.get(core, core)) == 1 else WIDE[mark])}{{{text}}}"
-        if given is not None:
-            return text, not re.search(r"[_^]", text)
+            text = rf"{MARKS[mark][1]}{{{text}}}"
+        return text, not re.search(r"[_^]", text)
+
+    def written(self, parts: Spelling) -> tuple[str, bool]:
+        core, marks, indices, inverses = parts
+        text = letter(core)
+        for mark in marks:
+            text = rf"{(MARKS[mark][1] if len(GREEK.get(core, core)) == 1 else WIDE[mark])}{{{text}}}"
         if indices:
-            text = self.lowered(text, ",".join(map(letter, indices)))
-        return text + ("^{-1}" if inverse else ""), not indices and not inverse
+            below = (letter(part) if isinstance(part, str) else self.written(part)[0] for part in indices)
+            text = self.lowered(text, ",".join(below))
+        for count in range(inverses):
+            text = self.raised(self.bracket(text) if count else text, "-1")
+        return text, not indices and not inverses
 
-    def given(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The LaTeX declared for an array, and the marks that a derived name adds to it."""
-        marks: list[str] = []
-        while True:
-            array = self.system.arrays.get(name)
-            if array is not None and array.latex:
-                return array.latex, tuple(reversed(marks))
-            name, _, mark = name.rpartition("_")
-            if mark not in MARKS or not name:
-                return None
-            marks.append(mark)
-
-    def symbol(self, symbol: Symbol) -> str:
-        return self.plain_name(symbol.name)[0]
+    def given(self, name: str, role: Role) -> tuple[str, tuple[str, ...]] | None:
+        """The LaTeX declared for an array, and the marks that the roles of those derived from it add."""
+        array = self.system.arrays.get(name)
+        if array is not None and array.latex:
+            return array.latex, ()
+        if not role.marked or role.kind not in ROLES:
+            return None
+        inner = self.given(role.of, role.source or PLAIN)
+        return inner and (inner[0], (*inner[1], ROLES[role.kind]))
 
     def raised(self, base: str, exponent: str) -> str:
         return f"{base}^{{{exponent}}}"
@@ -102,8 +96,6 @@ class LatexPrinter(Printer):
             return FUNCTIONS[name]
         if name in ELEMENTWISE:
             return ELEMENTWISE[name].latex
-        if name.startswith("softmax_"):
-            return rf"\operatorname{{softmax}}_{{{name.removeprefix('softmax_')}}}"
         base = name.removesuffix("_prime")
         return (rf"\{base}" if base in GREEK else rf"\operatorname{{{base}}}") + "'" * (base != name)
 

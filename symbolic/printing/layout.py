@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sympy import Expr, Pow, S
 
 from gradproof.symbolic.equations.expr import Index
+from gradproof.symbolic.equations.roles import PLAIN, Kind
 from gradproof.symbolic.printing.nodes import (
     Big,
     Call,
@@ -53,12 +54,10 @@ class Printer(NumeralPrinter):
     """Writes a tree; subclasses spell the single signs."""
 
     odot, oslash, both = " ⊙ ", " ⊘ ", " ∧ "
-    ones = identity = unit_vector = unit_matrix = delta = transpose_sign = transpose_inverse = frobenius = dagger = ""
+    ones = identity = unit_vector = unit_matrix = delta = transpose_sign = transpose_inverse = ""
+    frobenius = dagger = axis = ""
 
     # --- what subclasses spell
-
-    @abstractmethod
-    def lowered(self, base: str, index: str) -> str: ...
 
     @abstractmethod
     def beside(self, parts: Sequence[str], nodes: Sequence[Node]) -> str: ...
@@ -92,7 +91,7 @@ class Printer(NumeralPrinter):
         return self.expr(node.value)
 
     def on_name(self, node: Name) -> Piece:
-        return self.name(node.name, node.at), POWER if inverse_of(node) else ATOM
+        return self.name(node.name, node.at), POWER if self.inverted(node) else ATOM
 
     def on_ones(self, node: Ones) -> Piece:
         return self.ones, ATOM
@@ -178,13 +177,13 @@ class Printer(NumeralPrinter):
 
     def on_matrixpower(self, node: MatrixPower) -> Piece:
         exponent = str(node.exponent).replace("-", self.minus)
-        if name := inverse_of(node.base):
-            return self.raised(self.name(name), self.minus + exponent), POWER
+        if matrix := self.inverted(node.base):
+            return self.raised(matrix, self.minus + exponent), POWER
         return self.raised(self.tight(node.base, ATOM), exponent), POWER
 
     def on_transpose(self, node: Transpose) -> Piece:
-        if name := inverse_of(node.base):
-            return self.raised(self.name(name), self.transpose_inverse), POWER
+        if matrix := self.inverted(node.base):
+            return self.raised(matrix, self.transpose_inverse), POWER
         return self.raised(self.tight(node.base, ATOM), self.transpose_sign), POWER
 
     def on_call(self, node: Call) -> Piece:
@@ -195,7 +194,20 @@ class Printer(NumeralPrinter):
             args = ", ".join([self.both.join(map(self.condition, tests)), *map(self.write, node.args[1:])])
         else:
             args = ", ".join(map(self.write, node.args[:1] if node.function == "onehot" else node.args))
-        return self.function(node.function) + self.bracket(args), ATOM
+        name = self.function(node.function)
+        if node.over is not None:
+            axis = f"{self.axis}{node.over}" if isinstance(node.over, int) else self.expr(node.over)[0]
+            name = self.lowered(name, axis)
+        return name + self.bracket(args), ATOM
+
+    def inverted(self, node: Node) -> str:
+        """A where a node is A⁻¹; '' for other nodes."""
+        if not (isinstance(node, Name) and node.inverse):
+            return ""
+        role = self.role(node.name)
+        source = role.source or PLAIN
+        text = self.spelled(role.of, source)[0]
+        return self.bracket(text) if source.kind is Kind.INVERSE else text
 
     def bars(self, inside: str) -> str:
         return f"|{inside}|"
@@ -257,12 +269,6 @@ class Printer(NumeralPrinter):
                 low, middle, high = (self.squeezed(self.expr(x)[0]) for x in (lower[2], lower[1], upper[2]))
                 texts.append(self.relation(upper[0], self.relation(REVERSED[lower[0]], low, middle), high))
         return texts + [self.relation(op, *(self.squeezed(self.expr(x)[0]) for x in (a, b))) for op, a, b in found]
-
-
-def inverse_of(node: Node) -> str:
-    """The name of the array whose inverse a node is called; '' for other nodes."""
-    inverse = isinstance(node, Name) and node.name.endswith("_inv") and not any(node.at)
-    return node.name.removesuffix("_inv") if inverse and isinstance(node, Name) else ""
 
 
 def root_of(node: Node) -> Expr | None:

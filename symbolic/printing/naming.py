@@ -1,6 +1,7 @@
-"""Names as a mathematician writes them: `W_Q_bar` is W with index Q under a bar, `xhat` is x with a hat.
+"""Names as a mathematician writes them: `W_Q` is W with index Q, `xhat` is x with a hat, the adjoint of W has a bar.
 
-A name is read as letters, number, marks and indices: `W1_bar` → (W, bar, [1]); `alpha_t` → (α, [t]).
+A name is read as letters, number, marks and indices: `W1` → (W, [1]); `alpha_t` → (α, [t]). What an array is says its
+role, not its name: `A_inv` is A with an index.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from sympy import Expr
 
 from gradproof.symbolic.equations.expr import Index
+from gradproof.symbolic.equations.roles import PLAIN, Kind, Role
 
 # mark: (combining character for text, LaTeX accent)
 MARKS = {
@@ -20,6 +22,8 @@ MARKS = {
     "hat": ("\u0302", r"\hat"),
     "tilde": ("\u0303", r"\tilde"),
 }
+WRITTEN = ("hat", "tilde")  # marks that a name may end with; those of roles are none of a name's
+ROLES = {Kind.ADJOINT: "bar", Kind.TANGENT: "dot"}
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eps": "ε", "zeta": "ζ", "eta": "η",
     "theta": "θ", "iota": "ι", "kappa": "κ", "lam": "λ", "lambda_": "λ", "lamda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ",
@@ -33,27 +37,23 @@ LATEX_GREEK = {
 }
 
 
-class Parsed(NamedTuple):
-    """Letters, marks from the inside out, indices, and whether an inverse is named."""
+class Spelling(NamedTuple):
+    """Letters, marks from the inside out, indices, and of how many inverses."""
 
     core: str
-    marks: tuple[str, ...]
-    indices: tuple[str, ...]
-    inverse: bool
+    marks: tuple[str, ...] = ()
+    indices: tuple[str | Spelling, ...] = ()
+    inverses: int = 0
 
 
-def parsed(name: str) -> Parsed:
-    """The parts of a name.
+def parsed(name: str) -> Spelling:
+    """The parts of a name as it was typed.
 
-    >>> parsed("W_Q_bar")
-    Parsed(core='W', marks=('bar',), indices=('Q',), inverse=False)
-    >>> parsed("xhat_bar").marks, parsed("W1").indices, parsed("x_grad").core
-    (('hat', 'bar'), ('1',), '∇')
+    >>> parsed("W_Q"), parsed("W1").indices, parsed("xhat").marks, parsed("x_bar").marks
+    (Spelling(core='W', marks=(), indices=('Q',), inverses=0), ('1',), ('hat',), ())
     """
-    if grad := re.fullmatch(r"(.+)_grad((?:_(?:bar|dot))*)", name):
-        return Parsed("∇", tuple(grad[2].split("_")[1:]), (grad[1],), False)
     first, *rest = name.split("_") if not name.startswith("_") and name not in GREEK else [name]
-    core, marks, indices, inverse = first, [], [], False
+    core, marks, indices = first, [], []
     if mark := re.fullmatch(r"(.+?)(hat|tilde|bar)(\d*)", first):
         letters = mark.group(1)
         if len(letters) == 1 or letters in GREEK:
@@ -61,13 +61,27 @@ def parsed(name: str) -> Parsed:
     if number := re.fullmatch(r"([A-Za-z]+)(\d+)", core):
         core, indices = number.group(1), [number.group(2)]
     for part in rest:
-        if part in MARKS:
+        if part in WRITTEN:
             marks.append(part)
-        elif part == "inv":
-            inverse = True
         elif part:
             indices.append(part)
-    return Parsed(core, tuple(marks), tuple(indices), inverse)
+    return Spelling(core, tuple(marks), tuple(indices))
+
+
+def spelling(name: str, role: Role = PLAIN) -> Spelling:
+    """The parts of the name of an array: the marks of its role above the name of the array that it belongs to.
+
+    >>> spelling("W_Q_bar", Role(Kind.ADJOINT, "W_Q"))
+    Spelling(core='W', marks=('bar',), indices=('Q',), inverses=0)
+    """
+    if not role.marked:
+        return parsed(name)
+    inner = spelling(role.of, role.source or PLAIN)
+    if role.kind is Kind.GRADIENT:
+        return Spelling("∇", (), (inner,))
+    if role.kind is Kind.INVERSE:
+        return inner._replace(inverses=inner.inverses + 1)
+    return inner._replace(marks=(*inner.marks, ROLES[role.kind]))
 
 
 def trimmed(at: Sequence[Expr | None]) -> list[Expr | None]:

@@ -15,7 +15,7 @@ from gradproof.symbolic.equations.expr import Axis
 
 # Functions of a whole array, and the rank of their value; every other function works entry by entry.
 WHOLE = {
-    **dict.fromkeys(("sum", "mean", "max", "prod", "tr"), 0),
+    **dict.fromkeys(("sum", "mean", "max", "prod", "tr", "det", "logdet"), 0),
     **{f"{axis}{op}": 1 for axis in ("row", "col") for op in ("sum", "mean", "max", "prod")},
     "onehot": 2,
 }
@@ -51,6 +51,7 @@ class Name(Node):
     name: str
     at: tuple[Expr | None, ...] = ()
     symmetric: bool = field(default=False, repr=False)  # its transpose is itself
+    inverse: bool = field(default=False, repr=False)  # it is printed as the inverse of a matrix
 
     @property
     def rank(self) -> int:
@@ -130,10 +131,14 @@ class Transpose(Node):
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A function: of a whole array where its name is in `WHOLE` or `diag`, else entry by entry."""
+    """A function: of a whole array where its name is in `WHOLE` or `diag`, else entry by entry.
+
+    A softmax is taken `over` an index or an axis, where that is not the last one.
+    """
 
     function: str
     args: tuple[Node, ...]
+    over: Expr | int | None = None
 
     @property
     def rank(self) -> int:
@@ -346,7 +351,7 @@ def transposes(node: Node) -> int:
     """How hard the transposes in a formula are to read: those of names 2, of vectors and inverses 1, of brackets 3."""
     own = 0
     if isinstance(node, Transpose):
-        inverse = isinstance(node.base, Name) and node.base.name.endswith("_inv")
+        inverse = isinstance(node.base, Name) and node.base.inverse
         own = 1 if node.base.rank == 1 or inverse else 2 if isinstance(node.base, Name) else 3
     return own + sum(transposes(child) for child in node.children)
 

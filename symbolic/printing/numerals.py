@@ -10,7 +10,9 @@ from sympy.core.numbers import Infinity, NegativeInfinity
 
 from gradproof.symbolic.equations.expr import Access, Index
 from gradproof.symbolic.equations.numbers import decimal
+from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.printing.naming import trimmed
 
 SUM, HADAMARD, PRODUCT, POWER, ATOM = range(5)  # how tightly things bind, from loose to tight
 Piece = tuple[str, int]  # text, and how tightly its loosest part binds
@@ -19,7 +21,7 @@ Piece = tuple[str, int]  # text, and how tightly its loosest part binds
 class NumeralPrinter(ABC):
     """Writes SymPy expressions without reductions; subclasses spell the single signs."""
 
-    minus, infinity, pi, free_axis = "−", "", "", "·"
+    minus, infinity, pi, euler, free_axis = "−", "", "", "", "·"
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -27,10 +29,11 @@ class NumeralPrinter(ABC):
     # --- what subclasses spell
 
     @abstractmethod
-    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str: ...
+    def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:
+        """The name of an array of that role, and whether an index can follow it directly."""
 
     @abstractmethod
-    def symbol(self, symbol: Symbol) -> str: ...
+    def lowered(self, base: str, index: str) -> str: ...
 
     @abstractmethod
     def raised(self, base: str, exponent: str) -> str: ...
@@ -57,6 +60,21 @@ class NumeralPrinter(ABC):
     def squeezed(self, text: str) -> str:
         """The text without spaces around + and −, for an index."""
 
+    # --- names
+
+    def role(self, name: str) -> Role:
+        array = self.system.arrays.get(name)
+        return array.role if array is not None else PLAIN
+
+    def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
+        """An array, or part of it."""
+        text, simple = self.spelled(name, self.role(name))
+        shown = trimmed(at)
+        return self.lowered(text if simple else f"({text})", self.indices(shown)) if shown else text
+
+    def symbol(self, symbol: Symbol) -> str:
+        return self.spelled(symbol.name)[0]
+
     # --- numbers and indices
 
     def indices(self, indices: Sequence[Expr | None]) -> str:
@@ -71,7 +89,7 @@ class NumeralPrinter(ABC):
         if expr is S.Pi:
             return self.pi, ATOM
         if expr is S.Exp1:
-            return "e", ATOM
+            return self.euler, ATOM
         if isinstance(expr, Integer):
             return str(abs(expr)) if expr >= 0 else f"{self.minus}{-expr}", ATOM if expr >= 0 else SUM
         if isinstance(expr, Rational):

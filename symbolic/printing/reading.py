@@ -12,8 +12,9 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Mul, Pow, S
 
-from gradproof.symbolic.equations.expr import Access, Compare, Index, Reduce, accesses, letters
+from gradproof.symbolic.equations.expr import Access, Compare, Implicit, Index, Reduce, accesses, letters
 from gradproof.symbolic.equations.functions import spelled
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.facts import SYMMETRIC
 from gradproof.symbolic.printing import contract
@@ -172,6 +173,8 @@ class MatrixReader:
             return signed_number(expr)
         if isinstance(expr, Access):
             return self.access(expr, axes)
+        if isinstance(expr, Implicit):
+            return self.implicit(expr, axes)
         if isinstance(expr, Add):
             return self.sum(expr, axes)
         if isinstance(expr, Mul) or (isinstance(expr, Reduce) and expr.op == "sum"):
@@ -194,12 +197,21 @@ class MatrixReader:
             raise NoForm  # a name stands for the whole array
         order = [index for index in expr.indices if index in axes]
         symmetric = len(order) == 2 and bool(self.system.arrays[expr.name].properties & SYMMETRIC)
-        name = Name(expr.name, at, symmetric)
+        role = self.system.arrays[expr.name].role
+        inverse = role.kind is Kind.INVERSE and role.marked and not any(index is not None for index in at)
+        name = Name(expr.name, at, symmetric, inverse)
         if order == [*axes, *axes] and axes:
             return Call("diag", (name,))
         if len(order) > len(axes):
             raise NoForm
         return name if tuple(order) == axes or symmetric else Transpose(name)
+
+    def implicit(self, expr: Implicit, axes: Axes) -> Node:
+        """det(A), or inv(A) as a whole."""
+        batch, own = (expr.indices[:-2], expr.indices[-2:]) if expr.kind == "inv" else (expr.indices, ())
+        if own != axes or any(self.free(index) for index in batch):
+            raise NoForm
+        return Call(expr.kind, (Name(expr.matrix, (*batch, None, None)),))
 
     def condition(self, expr: Compare, axes: Axes) -> Node:
         left, right = expr.sides

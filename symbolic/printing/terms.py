@@ -159,7 +159,9 @@ class Terms:
 
     def position(self, name: str) -> int:
         """Where an array was declared or defined; adjoints and tangents come first."""
-        return -1 if name.endswith(("_bar", "_dot")) else self._positions.get(name, 10_000)
+        array = self.system.arrays.get(name)
+        differential = array is not None and array.role.differential and array.role.marked
+        return -1 if differential else self._positions.get(name, 10_000)
 
     def ordered(self, expr: Add) -> list[Expr]:
         """The terms of a sum: positive ones first; plain names before products, unless they were declared later."""

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr
 
+from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.printing.forms import as_equation, sides, with_target
 from gradproof.symbolic.printing.layout import Printer
 from gradproof.symbolic.printing.letters import Letters, chosen
-from gradproof.symbolic.printing.naming import GREEK, MARKS, parsed, trimmed
+from gradproof.symbolic.printing.naming import GREEK, MARKS, Spelling, spelling, trimmed
 from gradproof.symbolic.printing.nodes import Big, Call, Name, Node
 from gradproof.symbolic.printing.numerals import POWER, PRODUCT, Piece
 
@@ -32,19 +33,21 @@ class TextPrinter(Printer):
     """Spells formulas in Unicode."""
 
     ones, identity, unit_vector, unit_matrix, delta = "𝟏", "I", "e", "E", "δ"
-    transpose_sign, transpose_inverse, infinity, pi, frobenius, dagger = "ᵀ", "⁻ᵀ", "∞", "π", "F", "⊙"
+    transpose_sign, transpose_inverse, infinity, frobenius, dagger = "ᵀ", "⁻ᵀ", "∞", "F", "⊙"
+    pi, euler = "π", "exp(1)"  # e is a name like any other
+    axis = "axis="
+
+    def spelled(self, name: str, role: Role = PLAIN) -> tuple[str, bool]:
+        return plain_name(name, role)
 
     def name(self, name: str, at: Sequence[Expr | None] = ()) -> str:
-        text, simple = plain_name(name)
+        text, simple = self.spelled(name, self.role(name))
         shown = trimmed(at)
         if not shown:
             return text
         inner = self.indices(shown)
         base = text if simple else f"({text})"
         return f"{base}_{inner}" if len(inner) == 1 or inner.isalnum() else f"{base}_{{{inner}}}"
-
-    def symbol(self, symbol: Symbol) -> str:
-        return plain_name(symbol.name)[0]
 
     def raised(self, base: str, exponent: str) -> str:
         if re.fullmatch("[0-9−+⊙]+|ᵀ|⁻ᵀ", exponent):
@@ -107,31 +110,49 @@ def touching(before: str, after: str, left: Node) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def plain_name(name: str) -> tuple[str, bool]:
+def plain_name(name: str, role: Role = PLAIN) -> tuple[str, bool]:
     """A name in Unicode, and whether an index can follow it directly. A mark above a mark is a word: x̂̄ is no letter.
 
-    >>> plain_name("W_Q_bar")[0], plain_name("xhat")[0], plain_name("alpha")[0], plain_name("W1")[0]
-    ('W̄_Q', 'x̂', 'α', 'W₁')
-    >>> plain_name("xhat_bar")
+    >>> plain_name("W_Q")[0], plain_name("xhat")[0], plain_name("alpha")[0], plain_name("W1")[0]
+    ('W_Q', 'x̂', 'α', 'W₁')
+    >>> from gradproof.symbolic.equations.roles import Kind
+    >>> plain_name("xhat_bar", Role(Kind.ADJOINT, "xhat"))
     ('bar(x̂)', True)
     """
-    core, marks, indices, inverse = parsed(name)
+    return _spelled(spelling(name, role))
+
+
+def _spelled(parts: Spelling) -> tuple[str, bool]:
+    core, marks, indices, inverses = parts
     text = GREEK.get(core, core)
     single = len(text) == 1
     for mark in marks[:1]:
         sign = MARKS[mark][0] if single or mark != "bar" else "\u0305"
         text = text + sign if single else "".join(letter + sign for letter in text)
     text = unicodedata.normalize("NFC", text)
-    below = ",".join(GREEK.get(index, index) for index in indices)
+    below = ",".join(GREEK.get(part, part) if isinstance(part, str) else _spelled(part)[0] for part in indices)
     if below:
         text += below.translate(SUBSCRIPTS) if below.isdigit() else f"_{below}" if below.isalnum() else f"_{{{below}}}"
-    text += "⁻¹" if inverse else ""
+    for count in range(inverses):
+        text = f"({text})⁻¹" if count else f"{text}⁻¹"
     for mark in marks[1:]:
         text = f"{mark}({text})"
-    return text, len(marks) > 1 or (not indices and not inverse)
+    return text, len(marks) > 1 or (not indices and not inverses)
 
 
-def alike(names: Iterable[str]) -> tuple[str, str, str] | None:
+def printed(name: str, system: System) -> str:
+    """The name of an array, a size or a symbol of a system.
+
+    >>> from gradproof.symbolic.equations.roles import Kind
+    >>> x = Array("x")
+    >>> printed("x_bar", System({"x_bar": x.like("x_bar", Role(Kind.ADJOINT, "x"))}, (), ()))
+    'x̄'
+    """
+    array = system.arrays.get(name)
+    return plain_name(name, array.role if array is not None else PLAIN)[0]
+
+
+def alike(names: Iterable[str], system: System | None = None) -> tuple[str, str, str] | None:
     """Two of the names that print as one, and what they print as.
 
     >>> alike(["x", "xhat", "x_hat"]), alike(["x", "x1"])
@@ -139,7 +160,7 @@ def alike(names: Iterable[str]) -> tuple[str, str, str] | None:
     """
     found: dict[str, str] = {}
     for name in names:
-        shown = plain_name(name)[0]
+        shown = plain_name(name)[0] if system is None else printed(name, system)
         if found.setdefault(shown, name) != name:
             return found[shown], name, shown
     return None

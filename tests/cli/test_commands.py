@@ -11,6 +11,7 @@ from gradproof.symbolic.folding.checks import StepError
 
 LEAST_SQUARES = ["sum((X @ W - Y)**2)", "X:n,d", "W:d,k", "Y:n,k"]
 SOFTMAX = ["sum(softmax(S, axis=1) * G)", "S:n,m", "G:n,m", "--wrt", "S", "--claim"]
+RIGHT_ABOVE_0 = ["sum(x**2)/2", "x:n", "--wrt", "x", "--claim", "exp(log(x))"]
 
 GOOD = [
     # arguments, exit code, fragment of standard output
@@ -33,6 +34,10 @@ GOOD = [
     (["derive", "attention.block_backward", "--no-steps"], 0, "S̄ = A ⊙ (Ā − rowsum(A ⊙ Ā))"),
     (["check", *SOFTMAX, "softmax(S, axis=1) * (G - sum(softmax(S, axis=1) * G, axis=1, keepdims=True))"], 0, "proved"),
     (["check", *SOFTMAX, "softmax(S, axis=1) * G"], 1, "S̄ = P ⊙ (G − rowsum(G ⊙ P))"),
+    (["check", *RIGHT_ABOVE_0], 0, "proved where x > 0"),
+    (["check", *RIGHT_ABOVE_0, "--strict"], 1, "proved where x > 0"),
+    (["check", "max(x)", "x:n", "--wrt", "x", "--claim", "x == max(x)", "--strict"], 1, "at the kink x = 0"),
+    (["check", "sum(x)", "x:n", "--wrt", "x", "--claim", "ones(n)", "--strict"], 0, "proved"),
     (["code", *LEAST_SQUARES, "--wrt", "W"], 0, "def value_and_gradients"),
     (["count", "mha", "--at", "d_model=512,h=8"], 0, "parameters (W_Q, W_K, W_V, W_O): 1048576"),
     (["count", "ffn"], 0, "8·d² + 5·d"),

@@ -9,7 +9,7 @@ from gradproof.models.nets import recurrent_equations
 from gradproof.models.nets import transformer_equations as equations
 from gradproof.models.nets.block import Block, Equations, _Key, derived, differentiated
 from gradproof.models.nets.transformer import Transformer, TransformerConfig
-from gradproof.symbolic.equations.calculus import bar
+from gradproof.symbolic.equations.roles import Kind
 
 STATED = {
     "layernorm": equations.norm("layernorm"),
@@ -30,7 +30,7 @@ def test_every_step_of_a_blocks_derivation_is_checked(name: str) -> None:
     stated = STATED[name]
     plain, checked = derived(stated), derived(stated, checked=True)
     for variable in stated.variables:
-        assert checked.defined[bar(variable)] == plain.defined[bar(variable)]
+        assert checked.defined[checked.adjoint_of(variable)] == plain.defined[plain.adjoint_of(variable)]
 
 
 def test_a_relu_keeps_its_result_alone() -> None:
@@ -41,9 +41,9 @@ def test_a_relu_keeps_its_result_alone() -> None:
 
 def test_an_outer_product_is_not_made() -> None:
     """The adjoint of F is v_k e_tj: both sums over it are products with v and e."""
-    code = differentiated(_Key(recurrent_equations.attention("additive", False)))
-    assert bar("e") in code.systems[1].arrays
-    assert bar("F") not in code.systems[1].arrays
+    behind = differentiated(_Key(recurrent_equations.attention("additive", False))).systems[1]
+    assert behind.of(Kind.ADJOINT, "e")
+    assert not behind.of(Kind.ADJOINT, "F")
 
 
 def test_layers_share_their_code() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradproof.numeric import compile_numpy, compile_torch
-from gradproof.numeric.arguments import ArgumentError
+from gradproof.numeric.emitters.arguments import ArgumentError
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.equations.calculus import whole
 from gradproof.symbolic.equations.expr import Access, Index, Size, sum_

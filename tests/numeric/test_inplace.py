@@ -10,8 +10,7 @@ from gradproof.models.nets.recurrent_equations import attention as readout
 from gradproof.models.nets.recurrent_equations import layer
 from gradproof.models.nets.transformer_equations import attention, embedding, feed_forward, loss, norm
 from gradproof.numeric.compile import compile_numpy
-from gradproof.numeric.printers.inplace_printer import ADD_ROWS
-from gradproof.symbolic.equations.calculus import bar
+from gradproof.numeric.emitters.numpy_emitter import ADD_ROWS
 from gradproof.symbolic.language.reader import build
 
 BLOCKS = {
@@ -66,7 +65,7 @@ def test_in_place_code_equals_plain_code(name: str) -> None:
     whole, forward = derived(stated), stated.system()
     shapes = dict(stated.shapes)
     shapes |= {cotangent(n): ",".join(map(str, forward.arrays[n].shape)) for n in stated.outputs}
-    wanted = [*stated.outputs, *(bar(n) for n in stated.variables)]
+    wanted = [*stated.outputs, *map(whole.adjoint_of, stated.variables)]
     given = arrays(shapes)
     plain, quick = (compile_numpy(whole, wanted, reuse=reuse) for reuse in (False, True))
     given = {n: v for n, v in given.items() if n in plain.arguments.names}
@@ -87,6 +86,12 @@ def test_arguments_are_overwritten_only_where_allowed() -> None:
     assert a.tolist() == [3.0, 4.0, 5.0, 6.0]
     assert b.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert result["d"].tolist() == [6.0, 8.0, 10.0, 12.0]
+
+
+def test_a_negative_multiple_of_an_array_that_is_done_with_keeps_its_sign() -> None:
+    quick = compile_numpy(build("c = exp(a); d = -2*c", {"a": "n"}), ["d"], reuse=True)
+    assert "out=c" in quick.source
+    assert quick(a=np.zeros(2))["d"].tolist() == [-2.0, -2.0]
 
 
 @pytest.mark.parametrize("size", [5, 9000])

@@ -116,7 +116,7 @@ NUMPY = [
      lambda: (X @ W).T + np.trace(A) + np.einsum("bij,bkj->k", Q, K)[0]),
     ("maximum(X, z) - minimum(X, 0)", lambda: np.maximum(X, z) - np.minimum(X, 0)),
     ("clip(X, -0.5, z) + pow(pos, z) + transpose(X).T", lambda: np.clip(X, -0.5, z) + pos**z + X),
-    ("pi + e - exp(-inf) + sqrt(n) + d**2", lambda: np.array(math.pi + math.e + 2 + 9)),
+    ("pi + exp(1) - exp(-inf) + sqrt(n) + d**2", lambda: np.array(math.pi + math.e + 2 + 9)),
 ]  # fmt: skip
 
 # index notation -> the same in NumPy's spelling, or its value

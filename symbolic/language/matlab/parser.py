@@ -21,10 +21,11 @@ from gradproof.symbolic.errors import ExpressionError, ShapeError, UnknownNameEr
 from gradproof.symbolic.language.builder import Builder
 from gradproof.symbolic.language.matlab.functions import FUNCTIONS
 from gradproof.symbolic.language.matlab.terms import Dim, Meaning, Term, Token, placed, tokens
+from gradproof.symbolic.language.operators import undeclared
 from gradproof.symbolic.language.scanner import MAX_DIGITS, MAX_LENGTH, MAX_NESTING, REDUCTIONS
 from gradproof.symbolic.language.syntax import Declaration, Program, Statement, parse_shapes
 
-CONSTANTS = {"pi": "pi", "e": "e", "inf": "inf", "Inf": "inf"}
+CONSTANTS = {"pi": "pi", "inf": "inf", "Inf": "inf"}
 KINDS = {0: "scalar", 1: "column", 2: "matrix"}  # of a declared array, by its number of axes
 
 
@@ -213,8 +214,7 @@ class Translator(Meaning):
             close = difflib.get_close_matches(name, FUNCTIONS, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(FUNCTIONS))}"
             self.fail(f"there is no function {name}{hint}", token, UnknownNameError)
-        known = ", ".join([*self.terms, *self.sizes]) or "nothing"
-        self.fail(f"{name} is not declared; known are {known}", token, UnknownNameError)
+        self.fail(undeclared(name, [*self.terms, *self.sizes]), token, UnknownNameError)
 
     def call(self, token: Token) -> Term:
         self.deeper(self.take("("))

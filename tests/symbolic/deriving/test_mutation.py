@@ -11,7 +11,6 @@ from gradproof.numeric.compile import with_forward
 from gradproof.symbolic.catalogue import Entry, entries
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.deriving.derivation import Derivation
-from gradproof.symbolic.deriving.products import grad
 from gradproof.symbolic.equations.expr import (
     Access,
     Compare,
@@ -94,7 +93,7 @@ def holds(entry: Entry, found: Derivation, system: System, seed: int, changed: s
             tangents_hold(system, directions, {found.output: lambda point, i, t=target: point.entry(t, i)}, seed)
         else:
             row, column = (name.split(",") * 2)[:2] if entry.mode == "hessian" else (found.output, name)
-            source = grad(row) if entry.mode == "hessian" else row
+            source = system.gradient_of(row) if entry.mode == "hessian" else row
             wide = system.extended([Array("along", system.arrays[column].shape)], (), system.outputs)
             tangents_hold(wide, {column: "along"}, {source: partial(contracted, target)}, seed)
 

@@ -132,6 +132,67 @@ KINKS = [
     ("prod(x)", {"x": "n"}, "x", "prod(x)/x", "no value at x = 0"),
 ]
 
+AB = {"A": "n,n", "B": "n,n"}
+UPDATED = {"A": "n,n", "u": "n", "v": "n"}
+# (expression, shapes, wrt, claim, verdict): inverses and determinants of products, multiples and sums.
+INVERSES = [
+    ("logdet(A @ B)", AB, "A", "inv(A).T", "proved"),
+    ("logdet(A @ B)", AB, "A", "inv(A)", "refuted"),
+    ("logdet(A @ B)", AB, "A", "inv(B).T", "refuted"),
+    ("logdet(A @ B @ C)", AB | {"C": "n,n"}, "B", "inv(B).T", "proved"),
+    ("logdet(A.T @ A)", XA, "A", "2*inv(A).T", "proved"),
+    ("det(A @ B)", AB, "A", "det(A)*det(B)*inv(A).T", "proved"),
+    ("det(2*A)", XA, "A", "2**n*det(A)*inv(A).T", "proved"),
+    ("det(2*A)", XA, "A", "2*det(A)*inv(A).T", "refuted"),
+    ("det(matrix_power(A, 3))", XA, "A", "3*det(A)**3*inv(A).T", "proved"),
+    ("trace(inv(A @ B))", AB, "A", "-(inv(A) @ inv(B) @ inv(A)).T", "proved"),
+    ("trace(inv(A @ B))", AB, "A", "-(inv(B) @ inv(A) @ inv(A)).T", "refuted"),
+    ("x @ inv(A @ A.T) @ x", XA, "x", "2*inv(A).T @ (inv(A) @ x)", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "u", "inv(A).T @ v/(1 + v @ inv(A) @ u)", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "A", "B = inv(A); (B - outer(B @ u, v @ B)/(1 + v @ B @ u)).T", "proved"),
+    ("logdet(A + outer(u, v))", UPDATED, "A", "B = inv(A); (B - outer(B @ u, v @ B)/(1 - v @ B @ u)).T", "refuted"),
+    ("det(eye(n) + outer(u, v))", UPDATED, "u", "v", "proved"),
+    ("trace(solve(A @ B, C))", AB | {"C": "n,n"}, "C", "(inv(B) @ inv(A)).T", "proved"),
+    ("logdet(eye(d) + X.T @ X)", {"X": "m,d"}, "X", "2*inv(eye(m) + X @ X.T) @ X", "agrees"),
+    ("logdet(A*s)", {"A": "n,n", "s": ""}, "s", "n/s", "proved"),
+]
+
+
+@pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "expected"), INVERSES)
+def test_inverses_of_products_and_sums(
+    expression: str, shapes: dict[str, str], wrt: str, claim: str, expected: str
+) -> None:
+    assert check(expression, shapes, wrt, claim).verdict == expected
+
+
+SQUARE = "sum(x**2)/2"
+ONLY_BELOW = ("x > 0 wherever x ≤ 0", "x ≠ 0 wherever x ≤ 0")
+# (expression, shapes, wrt, claim, conditions): right where the claim, as it is typed, has a value.
+DOMAINS = [
+    (SQUARE, {"x": "n"}, "x", "exp(log(x))", ("x > 0",)),
+    (SQUARE, {"x": "n"}, "x", "sqrt(x)**2", ("x ≥ 0",)),
+    (SQUARE, {"x": "n"}, "x", "(x**0.5)**2", ("x ≥ 0",)),
+    (SQUARE, {"x": "n"}, "x", "x**2/x", ("x ≠ 0",)),
+    (SQUARE, {"x": "n"}, "x", "x**2*x**-1", ("x ≠ 0",)),
+    (SQUARE, {"x": "n"}, "x", "F[i] = x[i]*x[i]/x[i]", ("x ≠ 0",)),
+    (SQUARE, {"x": "n"}, "x", "(x - 3)**2/(x - 3) + 3", ("x ≠ 3",)),
+    (SQUARE, {"x": "n"}, "x", "x*(x @ x)/(x @ x)", ("‖x‖² ≠ 0",)),
+    (SQUARE, {"x": "n"}, "x", "exp(log1p(x)) - 1", ("x > −1",)),
+    (SQUARE, {"x": "n"}, "x", "x + log(x - 5) - log(x - 5)", ("x > 5",)),
+    ("trace(A)", {"A": "n,n"}, "A", "A @ inv(A)", ("A is invertible",)),
+    ("sum(x*y)", XY, "x", "y*exp(log(x))/x", ("x > 0",)),
+    # what the expression needs as well is no condition, nor what holds anyhow or where the branch is not taken
+    ("sum(exp(log(x))**2)/2", {"x": "n"}, "x", "exp(log(x))", ()),
+    ("sum(x**2/x)", {"x": "n"}, "x", "x/x", ()),
+    ("sum(x*log(x))", {"x": "n"}, "x", "log(x) + x/x", ()),
+    (SQUARE, {"x": "n"}, "x", "x*sqrt(1 + x**2)/sqrt(1 + x**2)", ()),
+    (SQUARE, {"x": "n"}, "x", "x*exp(x)/exp(x)", ()),
+    ("sum(where(x > 0, x**2, -x))", {"x": "n"}, "x", "where(x > 0, 2*sqrt(x)**2, -1)", ()),
+    ("sum(where(x > 0, x**2, -x))", {"x": "n"}, "x", "where(x > 0, 2*x, -exp(log(x))/x)", ONLY_BELOW),
+    ("norm(x)", {"x": "n"}, "x", "x/norm(x)", ()),
+    ("logdet(A)", {"A": "n,n"}, "A", "inv(A).T", ()),
+]
+
 # The errors that people make.
 REFUTED = [
     ("v[0] = 0; v[s+1] = b*v[s] + q[s]; v[t]", {"b": "", "q": "t"}, "q", "F[i] = b**(t-i) + 0*q[i]", "b times"),
@@ -209,6 +270,7 @@ def test_right_formulas_are_proved(expression: str, shapes: dict[str, str], wrt:
     verdict = check(expression, shapes, wrt, claim)
     assert verdict.verdict == "proved", verdict
     assert verdict.counterexample is None and verdict.exit_code == 0 and verdict.correct
+    assert verdict.conditions == ()
 
 
 @pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "note"), AGREES)
@@ -222,8 +284,20 @@ def test_what_is_right_but_not_proved(expression: str, shapes: dict[str, str], w
 @pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "note"), KINKS)
 def test_kinks_are_noted(expression: str, shapes: dict[str, str], wrt: str, claim: str, note: str) -> None:
     verdict = check(expression, shapes, wrt, claim)
-    assert verdict.right, verdict
+    assert verdict.right and verdict.conditions, verdict
     assert note in verdict.note
+
+
+@pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "conditions"), DOMAINS)
+def test_a_claim_is_right_where_its_text_has_a_value(
+    expression: str, shapes: dict[str, str], wrt: str, claim: str, conditions: tuple[str, ...]
+) -> None:
+    verdict = check(expression, shapes, wrt, claim)
+    assert verdict.verdict == "proved" and verdict.exit_code == 0, verdict
+    assert verdict.conditions == conditions == tuple(verdict.as_dict()["conditions"])
+    assert all(
+        condition in str(verdict) and condition in verdict.note for condition in conditions if "inv" not in claim
+    )
 
 
 @pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "note"), REFUTED)

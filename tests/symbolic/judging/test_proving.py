@@ -10,6 +10,7 @@ from gradproof.symbolic.equations.calculus import whole
 from gradproof.symbolic.equations.expr import Access
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.folding.checks import same_values
+from gradproof.symbolic.judging.inverses import explicit
 from gradproof.symbolic.judging.normal_form import Normal
 from gradproof.symbolic.judging.polynomials import NoNormalForm, expr_of
 from gradproof.symbolic.judging.recurrences import closed
@@ -182,3 +183,37 @@ def test_steps_keep_the_value(seed: int) -> None:
     array = Array("form")
     old, new = (system.extended([array], [whole(array, side)], ["form"]) for side in (Access(*system.outputs), form))
     assert "at random points" in same_values(old, new, ["form"])
+
+
+MATRICES = [
+    # a matrix, and what its inverse and its determinant are written with: one row for each rule, and rules in each other
+    ("A @ B", {"A": "n,n", "B": "n,n"}),
+    ("A.T @ B", {"A": "n,n", "B": "n,n"}),
+    ("A @ B @ C", {"A": "n,n", "B": "n,n", "C": "n,n"}),
+    ("A @ A", {"A": "n,n"}),
+    ("3*A", {"A": "n,n"}),
+    ("s*A.T", {"A": "n,n", "s": ""}),
+    ("inv(A) @ B", {"A": "n,n", "B": "n,n"}),
+    ("diag(x)", {"x": "n"}),
+    ("diag(x) @ A", {"A": "n,n", "x": "n"}),
+    ("A + outer(u, v)", {"A": "n,n", "u": "n", "v": "n"}),
+    ("s*eye(n) + outer(u, u)", {"u": "n", "s": ""}),
+    ("diag(x) - 2*outer(u, v)", {"x": "n", "u": "n", "v": "n"}),
+    ("A @ B + outer(u, v)", {"A": "n,n", "B": "n,n", "u": "n", "v": "n"}),
+    ("A + U @ V", {"A": "n,n", "U": "n,k", "V": "k,n"}),
+    ("eye(d) + X.T @ X", {"X": "m,d"}),
+]
+
+
+@pytest.mark.parametrize("function", ["inv", "det", "logdet"])
+@pytest.mark.parametrize(("matrix", "shapes"), MATRICES)
+def test_inverses_written_out_are_the_inverses(matrix: str, shapes: dict[str, str], function: str) -> None:
+    system = build(f"{function}({matrix})", shapes)
+    written, changed, _ = explicit(system)
+    assert changed
+    assert "equal" in same_values(system, written, system.outputs)
+
+
+def test_a_matrix_without_a_rule_stays_what_it_is() -> None:
+    system = build("inv(tanh(A))", {"A": "n,n"})
+    assert explicit(system) == (system, [], system)

@@ -83,7 +83,7 @@ SAME = [
     ("softmax(x)'*y", "softmax(x) @ y"),
     ("relu(X*x)", "relu(X @ x)"),
     ("transpose(X)*u", "X.T @ u"),
-    ("e^a + pi", "e**a + pi"),
+    ("exp(1)^a + pi", "exp(1)**a + pi"),
     # sizes that follow from the place
     ("tr(eye - A)^2", "trace(eye(n) - A)**2"),
     ("eye*A", "eye(n) @ A"),

@@ -49,6 +49,7 @@ MORE = [
         "v*(n + n*(n-1)*sum(p**2))",
     ),
     ("variance", "where(c > 0, x, y)", {"c": "", "x": ":iid=0,1", "y": ":iid=0,2"}, "step(c) + 2*(c <= 0)"),
+    ("variance", "x*y*z", {"x": ":iid=0,1", "y": ":iid=0,1", "z": ":iid=e,f", "e": "", "f": ""}, "e**2 + f"),
     ("variance", "softmax(z) @ x", {"z": "n", "x": "n:iid=mu,v"}, "v*sum(softmax(z)**2)"),
 ]  # fmt: skip
 

@@ -11,7 +11,8 @@ from sympy import Integer, tanh
 from tree_values import assert_equal
 
 from gradproof.symbolic.derive import derive
-from gradproof.symbolic.equations.expr import Access, Index, Size, delta, sum_
+from gradproof.symbolic.equations.expr import Access, Implicit, Index, Size, delta, sum_
+from gradproof.symbolic.equations.roles import Kind, Role
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.printing.matrix import to_matrix
@@ -25,6 +26,9 @@ SHAPES = {
     **{"W_Q": "d,d_k", "Q_bar": "n,d_k", "W_K": "d,d_k", "K_bar": "n,d_k", "W_1": "d,h", "b_1": "h"},
     **{"q": "n:index=n", "c": ":index=n", "S": "n,n:symmetric", "V": "B,n,d", "M": "B,m,d", "o": "3"},
 }
+
+# What arrays of these names are meant to be
+ROLES = {name: Role(Kind.ADJOINT, name[0]) for name in ("S_bar", "A_bar", "R_bar", "Q_bar", "K_bar")}
 
 # An expression in NumPy's spelling, and its matrix form
 FORMS = [
@@ -209,7 +213,7 @@ def _array_names(found: re.Match) -> str:
 
 @pytest.mark.parametrize(("expression", "expected"), FORMS, ids=[expression for expression, _ in FORMS])
 def test_form(expression: str, expected: str) -> None:
-    system = build(expression, shapes_of(expression))
+    system = build(expression, shapes_of(expression)).with_roles(ROLES)
     (equation,) = system.defined[system.outputs[0]]
     assert equation_text(equation, system).partition(" = ")[2] == expected
     with warnings.catch_warnings():
@@ -224,7 +228,7 @@ def test_gradient(expression: str, shapes: str, expected: dict[str, str]) -> Non
     derivation = derive(expression, declared, wrt=list(expected))
     printed = {name: str(gradient) for name, gradient in derivation.gradients.items()}
     assert printed == expected
-    for equation in (e for e in derivation.system.equations if e.shown is None):
+    for equation in (e for e in derivation.system.equations if e.origin is None and not isinstance(e.body, Implicit)):
         for form in ("matrix", "index"):
             assert_equal(equation, derivation.system, form)
 

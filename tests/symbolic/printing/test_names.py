@@ -31,6 +31,8 @@ REFUSED = [
     ("eps*epsilon*sum(x)", {"x": "n", "eps": "", "epsilon": ""}, "eps and epsilon"),
     ("sum(x)*n1*n_1", {"x": "n1", "y": "n_1"}, "n1 and n_1"),
     ("xbar*sum(x**2)", {"x": "n", "xbar": ""}, "xbar would be printed as x̄, as the derivative of x is"),
+    ("sum(x)*e", {"x": "n"}, r"e is not declared; write exp\(1\) for Euler's number, or declare a scalar as e:"),
+    ("sum(x**2)", {"x": "n:iid=e,f"}, r"e is not declared; write exp\(1\)"),
 ]
 
 

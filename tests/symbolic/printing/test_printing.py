@@ -5,10 +5,11 @@ import re
 import latex2mathml.converter
 import pytest
 from sympy import Integer, Rational, oo, sqrt
-from test_matrix import FORMS, shapes_of
+from test_matrix import FORMS, ROLES, shapes_of
 
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.equations.expr import Access, Index, Size, compare, delta, sum_
+from gradproof.symbolic.equations.roles import Kind, Role
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.printing.latex import (
@@ -22,26 +23,20 @@ from gradproof.symbolic.printing.text import TextPrinter, equation_text, express
 
 NAMES = [
     ("X", "X", "X"),
-    ("X_bar", "X̄", r"\bar{X}"),
-    ("A_bar", "Ā", r"\bar{A}"),
-    ("X_dot", "Ẋ", r"\dot{X}"),
+    ("X_bar", "X_bar", r"X_{\mathrm{bar}}"),
+    ("X_dot", "X_dot", r"X_{\mathrm{dot}}"),
     ("W_Q", "W_Q", "W_{Q}"),
-    ("W_Q_bar", "W̄_Q", r"\bar{W}_{Q}"),
     ("W_out", "W_out", r"W_{\mathrm{out}}"),
     ("W1", "W₁", "W_{1}"),
-    ("W1_bar", "W̄₁", r"\bar{W}_{1}"),
     ("b_1", "b₁", "b_{1}"),
     ("alpha", "α", r"\alpha"),
-    ("mu_bar", "μ̄", r"\bar{\mu}"),
     ("eps", "ε", r"\varepsilon"),
     ("lam", "λ", r"\lambda"),
     ("xhat", "x̂", r"\hat{x}"),
-    ("xhat_bar", "bar(x̂)", r"\bar{\hat{x}}"),
     ("xhat1", "x̂₁", r"\hat{x}_{1}"),
     ("logits", "logits", r"\mathrm{logits}"),
-    ("logits_bar", "l̅o̅g̅i̅t̅s̅", r"\overline{\mathrm{logits}}"),
-    ("A_inv", "A⁻¹", "A^{-1}"),
-    ("x_grad", "∇_x", r"\nabla_{x}"),
+    ("A_inv", "A_inv", r"A_{\mathrm{inv}}"),
+    ("x_grad", "x_grad", r"x_{\mathrm{grad}}"),
     ("d_k", "d_k", "d_{k}"),
     ("h_t_alpha", "h_{t,α}", r"h_{t,\alpha}"),
 ]
@@ -54,8 +49,35 @@ def test_name(name: str, text: str, latex: str) -> None:
     assert LatexPrinter(system).name(name) == latex
 
 
+ADJOINT, TANGENT, GRADIENT, INVERSE = Kind.ADJOINT, Kind.TANGENT, Kind.GRADIENT, Kind.INVERSE
+
+# role, the array that it belongs to, and how it is printed, whatever its name is
+MARKED = [
+    (ADJOINT, "X", "X̄", r"\bar{X}"),
+    (ADJOINT, "A", "Ā", r"\bar{A}"),
+    (TANGENT, "X", "Ẋ", r"\dot{X}"),
+    (ADJOINT, "W_Q", "W̄_Q", r"\bar{W}_{Q}"),
+    (ADJOINT, "W1", "W̄₁", r"\bar{W}_{1}"),
+    (ADJOINT, "mu", "μ̄", r"\bar{\mu}"),
+    (ADJOINT, "xhat", "bar(x̂)", r"\bar{\hat{x}}"),
+    (ADJOINT, "logits", "l̅o̅g̅i̅t̅s̅", r"\overline{\mathrm{logits}}"),
+    (INVERSE, "A", "A⁻¹", "A^{-1}"),
+    (GRADIENT, "x", "∇_x", r"\nabla_{x}"),
+    (GRADIENT, "W_Q", "∇_{W_Q}", r"\nabla_{W_{Q}}"),
+]
+
+
+@pytest.mark.parametrize(("kind", "of", "text", "latex"), MARKED)
+@pytest.mark.parametrize("name", ["a", "X_bar", "A_inv"])
+def test_mark_of_a_role(name: str, kind: Kind, of: str, text: str, latex: str) -> None:
+    system = System({name: Array(name, role=Role(kind, of))}, (), ())
+    assert TextPrinter(system).name(name) == text
+    assert LatexPrinter(system).name(name) == latex
+
+
 def test_latex_name_of_an_array_and_of_its_adjoint() -> None:
-    system = System({"Y": Array("Y", (Size("n"),), latex=r"\mathcal{Y}")}, (), ())
+    source = Array("Y", (Size("n"),), latex=r"\mathcal{Y}")
+    system = System({"Y": source, "Y_bar": source.like("Y_bar", Role(ADJOINT, "Y"))}, (), ())
     printer = LatexPrinter(system)
     assert printer.name("Y_bar", (Index("i"),)) == r"\bar{\mathcal{Y}}_{i}"
     assert TextPrinter(system).name("Y_bar", (Index("i"),)) == "Ȳ_i"
@@ -108,7 +130,7 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("expression", "text", "latex"), ENTRIES, ids=[row[0] for row in ENTRIES])
 def test_entries(expression: str, text: str, latex: str) -> None:
-    system = build(expression, shapes_of(expression))
+    system = build(expression, shapes_of(expression)).with_roles(ROLES)
     (equation,) = system.defined[system.outputs[0]]
     assert equation_text(equation, system, "index") == text
     assert equation_latex(equation, system, "index") == latex
@@ -140,7 +162,7 @@ LATEX = [
 
 @pytest.mark.parametrize(("expression", "latex"), LATEX, ids=[row[0] for row in LATEX])
 def test_latex(expression: str, latex: str) -> None:
-    system = build(expression, shapes_of(expression))
+    system = build(expression, shapes_of(expression)).with_roles(ROLES)
     (equation,) = system.defined[system.outputs[0]]
     assert equation_latex(equation, system).partition(" = ")[2] == latex
 
@@ -156,7 +178,7 @@ KATEX = r"""
 @pytest.mark.parametrize("expression", [row[0] for row in FORMS])
 @pytest.mark.parametrize("form", ["matrix", "index"])
 def test_latex_is_plain(expression: str, form: str) -> None:
-    system = build(expression, shapes_of(expression))
+    system = build(expression, shapes_of(expression)).with_roles(ROLES)
     latex = system_latex(system.defined[system.outputs[0]], system, form)
     inside = latex.removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")
     assert set(re.findall(r"\\(?:[a-zA-Z]+|.)", inside)) <= {*KATEX.split(), "\\\\"}
@@ -168,7 +190,7 @@ def test_latex_is_plain(expression: str, form: str) -> None:
 
 def test_letters_belong_to_sizes() -> None:
     system = build("A = softmax(S); R = A @ V; sum(R*G)", {"S": "n,m", "V": "m,d", "G": "n,d"})
-    lines = [equation_text(equation, system, "index") for equation in system.equations if equation.shown is None]
+    lines = [equation_text(equation, system, "index") for equation in system.equations if equation.origin is None]
     assert lines[-2:] == ["R_ik = Σ_j A_ij V_jk", "L = Σ_ik G_ik R_ik"]
 
 

@@ -1,4 +1,4 @@
-"""Print numbers and expressions in sizes as plain Python."""
+"""Spell numbers and expressions in sizes as plain Python."""
 
 from __future__ import annotations
 
@@ -26,15 +26,24 @@ PYTHON = {
 }
 
 
-class NumberPrinter:
+class NumberEmitter:
     """A Python float does not widen a float32 array, which NumPy's own float64 would do: hence `math`.
 
     >>> n = Symbol("n")
-    >>> NumberPrinter().number((n - 1) / (2 * sympy.sqrt(n)))
+    >>> NumberEmitter().number((n - 1) / (2 * sympy.sqrt(n)))
     '(n - 1) / (2 * math.sqrt(n))'
     """
 
     table: Mapping[str, str] = {"inf": "math.inf"}
+
+    def __init__(self) -> None:
+        self.symbols: set[Symbol] = set()  # the sizes and letters that were spelled
+        self.forms: set[str] = set()  # what was called: imports and helpers follow from it
+
+    def use(self, form: str) -> str:
+        """A spelling, remembered: what it calls must be there."""
+        self.forms.add(form)
+        return form
 
     def number(self, value: Expr) -> str:
         return self.numbered(value)[0]
@@ -45,10 +54,14 @@ class NumberPrinter:
 
     def numbered(self, value: Expr) -> tuple[str, int]:
         """A number or an expression in sizes, as plain Python (a Python float does not widen a float32 array)."""
+        if isinstance(value, Symbol):
+            self.symbols.add(value)
         if isinstance(value, (Integer, Symbol)):
             return str(value), ATOM if not str(value).startswith("-") else UNARY
         if value in CONSTANTS:
-            return CONSTANTS[value].format(inf=self.table["inf"]), ATOM if value is not -sympy.oo else UNARY
+            return self.use(
+                CONSTANTS[value].replace("{inf}", self.table["inf"])
+            ), ATOM if value is not -sympy.oo else UNARY
         if isinstance(value, sympy.Add):
             terms = sorted(value.args, key=lambda t: (t.could_extract_minus_sign(), t.is_number, str(t)))
             signs = [term.could_extract_minus_sign() for term in terms]
@@ -62,7 +75,7 @@ class NumberPrinter:
             return (f"-{text}" if negative else text), MUL if len(top) + len(bottom) > 1 or bottom else ATOM
         if isinstance(value, Pow):
             if value.exp == Rational(1, 2):
-                return f"math.sqrt({self.number(value.base)})", POSTFIX
+                return self.use("math.sqrt({})").format(self.number(value.base)), POSTFIX
             return f"{self.bracketed(value.base, POSTFIX)} ** {self.bracketed(value.exp, POSTFIX)}", POWER
         if isinstance(value, (Max, Min)):
             name = "max" if isinstance(value, Max) else "min"
@@ -74,8 +87,9 @@ class NumberPrinter:
             return f"({left} {value.op} {right})", ATOM
         template = PYTHON.get(type(value).__name__)
         if template is not None:
-            return template.format(*map(self.number, value.args)), ATOM
-        return f"math.{type(value).__name__}({', '.join(map(self.number, value.args))})", POSTFIX
+            return self.use(template).format(*map(self.number, value.args)), ATOM
+        form = self.use(f"math.{type(value).__name__}({{}})")
+        return form.format(", ".join(map(self.number, value.args))), POSTFIX
 
     def size_terms(self, value: Expr) -> list[tuple[bool, str]]:
         terms = sorted(sympy.Add.make_args(value), key=lambda t: (t.is_number, str(t)))

@@ -12,18 +12,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from gradproof.numeric.lowering.nodes import Graph, Node, Shape
-from gradproof.numeric.lowering.statements import Loop, Statement, Store
+from gradproof.numeric.lowering.program import Assign, Loop, Statement
 
 MOST = 3
 
 
 def with_solutions(graph: Graph, statements: Sequence[Statement], returned: Collection[str]) -> list[Statement]:
     """The statements with such products replaced, and without the inverses that nobody reads then."""
-    stores = [s for s in statements if isinstance(s, Store)]
-    if any(isinstance(s, Loop) for s in statements) or not any(s.node.op == "inv" for s in stores):
+    stores = [s for s in statements if isinstance(s, Assign)]
+    if any(isinstance(s, Loop) for s in statements) or not any(s.value.op == "inv" for s in stores):
         return list(statements)  # what a loop reads is computed once, before it
     readers: dict[Node, set[Node]] = {}
-    stack, seen = [s.node for s in stores], set()
+    stack, seen = [s.value for s in stores], set()
     while stack:
         node = stack.pop()
         if node not in seen:
@@ -31,16 +31,16 @@ def with_solutions(graph: Graph, statements: Sequence[Statement], returned: Coll
             stack += node.args
             for arg in node.args:
                 readers.setdefault(arg, set()).add(node)
-    given = {s.node for s in stores if s.name in returned}
-    named = {s.node for s in stores}
+    given = {s.value for s in stores if s.name in returned}
+    named = {s.value for s in stores}
     gone = {
         node
         for node in seen
         if node.op == "inv" and node not in given and solvable(node, products(node, readers, named))
     }
     new: dict[Node, Node] = {}
-    kept = [s for s in statements if not (isinstance(s, Store) and s.node in gone)]
-    return [replace(s, node=_rewritten(graph, s.node, gone, new)) if isinstance(s, Store) else s for s in kept]
+    kept = [s for s in statements if not (isinstance(s, Assign) and s.value in gone)]
+    return [replace(s, value=_rewritten(graph, s.value, gone, new)) if isinstance(s, Assign) else s for s in kept]
 
 
 def products(inverse: Node, readers: dict[Node, set[Node]], named: Collection[Node]) -> list[tuple[Node, Node]]:

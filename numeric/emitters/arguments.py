@@ -8,54 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Expr, S, Symbol
+from sympy import Expr, Symbol
 
 from gradproof.numeric.lowering.nodes import identifier
+from gradproof.numeric.lowering.program import Reading
+from gradproof.numeric.passes.sizes import readings
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
 
 
 class ArgumentError(GradproofError):
     """An argument that is missing, unknown, or does not fit the others."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A size that is read off an axis: (length of the axis − rest) / slope."""
-
-    size: Symbol
-    array: str
-    axis: int
-    slope: Expr  # a number, or made of sizes that are read before: n in v:m*n
-    rest: Expr
-
-
-def readings(arrays: Iterable[Array]) -> dict[Symbol, Reading]:
-    """How each size is read off the arrays; sizes that stand alone on an axis come first.
-
-    >>> from gradproof.symbolic.equations.expr import Size
-    >>> n, m = Size("n"), Size("m")
-    >>> found = readings([Array("v", (n + m - 1,)), Array("A", (n,))])
-    >>> found[n].array, found[m].array, found[m].rest
-    ('A', 'v', n - 1)
-    """
-    axes = [(array.name, axis, size) for array in arrays for axis, size in enumerate(array.shape)]
-    found: dict[Symbol, Reading] = {}
-    for name, axis, size in axes:
-        if isinstance(size, Symbol):
-            found.setdefault(size, Reading(size, name, axis, S.One, S.Zero))
-    while True:
-        for name, axis, size in axes:
-            unknown = size.free_symbols - found.keys()
-            if len(unknown) == 1:
-                (symbol,) = unknown
-                slope = size.expand().coeff(symbol)
-                rest = (size - slope * symbol).expand()
-                if slope != 0 and (slope.free_symbols | rest.free_symbols) <= found.keys():
-                    found[symbol] = Reading(symbol, name, axis, slope, rest)
-                    break
-        else:
-            return found
 
 
 @dataclass(frozen=True)
