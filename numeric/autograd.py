@@ -13,7 +13,7 @@ from torch.autograd import functional
 from gradproof.numeric.reference.evaluator import evaluate
 
 if TYPE_CHECKING:
-    from gradproof.numeric.crosscheck import Oracle, Sample
+    from gradproof.numeric.crosschecks import Oracle, Sample
 
 
 def torch_results(

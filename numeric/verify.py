@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from gradproof.numeric.crosscheck import Oracle, Row, crosscheck
+from gradproof.numeric.crosschecks import Oracle, Row, crosscheck
 from gradproof.numeric.oracles import find
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.catalogue.derivation import derive_entry

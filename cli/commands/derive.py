@@ -9,10 +9,11 @@ import click
 
 from gradproof.cli.commands.inputs import Formula, formula, output_option, syntax_option, variables, wrt_option
 from gradproof.cli.output.console import emit, emit_json
+from gradproof.numeric.backends import BACKENDS
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.deriving.derivation import Derivation
 
-FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
+FORMATS = ("text", "latex", "markdown", "json", *BACKENDS)
 
 
 @click.command("derive")
@@ -65,7 +66,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         emit_json({**report.as_json(result), **(stated or {})}, output)
     elif stated is not None and steps:
         emit("\n".join([report.as_text(result), *proofs.stated_lines(stated, lang, steps)]), output)
-    elif format_ in ("numpy", "torch"):
+    elif format_ in BACKENDS:
         emit(report.as_code(derivation, format_), output)
     else:
         emit(

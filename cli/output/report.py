@@ -238,11 +238,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def as_code(derivation: Derivation, backend: str) -> str:
-    """The function that computes value and gradients."""
-    if backend == "torch":
-        from gradproof.numeric.compile import compile_torch
+    """The function that computes value and gradients, for a library that need not be installed."""
+    from gradproof.numeric.compile import source_for
 
-        return compile_torch(derivation).source
-    from gradproof.numeric.compile import compile_numpy
-
-    return compile_numpy(derivation).source
+    return source_for(backend, derivation)

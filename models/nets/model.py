@@ -181,7 +181,7 @@ class Dropout:
         if not wanted:
             return {}
         length = sizes(shapes, {own: values[name] for own, name in step.reads.items() if name in values})
-        return {step.reads[name]: self.draw(tuple(length[size] for size in shapes[name].split(","))) for name in wanted}
+        return {step.reads[name]: self.draw(tuple(length[size] for size in shapes[name])) for name in wanted}
 
     def draw(self, shape: tuple[int, ...]) -> Array:
         kept = self.rng.random(shape, dtype=np.float32) >= self.rate

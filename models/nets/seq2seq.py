@@ -177,7 +177,7 @@ class Seq2Seq(Model[PairBatch]):
             inputs = {"x": value}
         if c.score != "none":
             return plan.add("attention", recurrent.attention(c.score, dropout), {"s": value, **attended})
-        return plan.add("readout", recurrent.dropped(), {"s": value}) if dropout else value
+        return plan.add("readout", recurrent.dropped_states(), {"s": value}) if dropout else value
 
     def steps(self, dropout: bool) -> list[Step]:
         return self.planned(dropout).steps

@@ -62,8 +62,8 @@ class Plan:
         lengths = {**self.widths, **(widths or {})}
         for own in stated.variables:
             if own not in data:
-                shape = stated.shapes[own].split(",")
-                self.shapes[f"{where}.{own}"] = tuple(lengths[size] if size in lengths else int(size) for size in shape)
+                shape = (lengths[size] if size in lengths else int(size) for size in stated.shapes[own])
+                self.shapes[f"{where}.{own}"] = tuple(shape)
         return results[stated.outputs[0]]
 
 
@@ -129,14 +129,14 @@ def _finite(value: Array) -> bool:
     return value.dtype.kind != "f" or bool(np.isfinite(value).all())
 
 
-def sizes(shapes: Mapping[str, str], arrays: Mapping[str, Array]) -> dict[str, int]:
+def sizes(shapes: Mapping[str, Sequence[str]], arrays: Mapping[str, Array]) -> dict[str, int]:
     """The lengths behind the names of a block's shapes.
 
-    >>> sizes({"X": "B,T,d"}, {"X": np.zeros((2, 3, 4))})
+    >>> sizes({"X": ("B", "T", "d")}, {"X": np.zeros((2, 3, 4))})
     {'B': 2, 'T': 3, 'd': 4}
     """
     found: dict[str, int] = {}
     for name, shape in shapes.items():
         if name in arrays:
-            found.update(zip(shape.partition(":")[0].split(","), arrays[name].shape, strict=False))
+            found.update(zip(shape, arrays[name].shape, strict=True))
     return found

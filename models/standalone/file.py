@@ -38,6 +38,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "seq2seq": {"source_size": SIZE, "target_size": SIZE, "width": 32, "embedded": 16, "bidirectional": True},
 }
 KINDS = (*CONFIGS, "tiny")
+LIBRARIES = ("numpy", "torch")
 TITLES = {
     "transformer": "An encoder–decoder Transformer",
     "gpt": "A decoder-only Transformer",
@@ -57,6 +58,8 @@ def standalone(kind: str, backend: str = "numpy") -> str:
     """The file for a kind of model: seq2seq, transformer, gpt, bert or tiny; with torch, autograd stays off."""
     if kind not in KINDS:
         raise TrainingError(f"there is no model {kind!r}; there are {', '.join(KINDS)}")
+    if backend not in LIBRARIES:
+        raise TrainingError(f"the file of a model is written for {' or '.join(LIBRARIES)}, not for {backend}")
     file = File(backend)
     sections = _tiny(file) if kind == "tiny" else _model(file, kind)
     needs = "torch, whose autograd stays off" if backend == "torch" else "NumPy only"

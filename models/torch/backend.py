@@ -35,7 +35,7 @@ def printed(key: _Key) -> Differentiated:
 class TorchBlock(Block):
     """A block on tensors: they stay on the device where they are."""
 
-    @property
+    @cached_property
     def differentiated(self) -> Differentiated:
         return printed(_Key(self.equations))
 

@@ -33,9 +33,12 @@ PRODUCTS = frozenset({"matmul", "mul", "tensordot", "einsum"})  # a new array ea
 STATEMENTS = frozenset({"place", "scatter", "overlap", "blocks"})  # what is added to an array by a statement
 VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})  # of other memory
 
-RESERVED = frozenset(
-    {*keyword.kwlist, "np", "math", "torch", "len", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
+# what generated code calls or imports, in any library: no array may have such a name
+BUILTINS = frozenset({"abs", "float", "len", "max", "min", "range", "reversed"})
+LIBRARIES = frozenset(
+    {"np", "math", "torch", "jax", "jnp", "partial", "erf", "sigmoid", "add_rows", "sliding_window_view"}
 )
+RESERVED = frozenset(keyword.kwlist) | BUILTINS | LIBRARIES
 
 
 @cache

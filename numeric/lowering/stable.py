@@ -21,10 +21,10 @@ from dataclasses import replace
 from sympy import Add, Expr, Mul, Pow, S, Symbol, exp, log
 
 from gradproof.numeric.lowering.exponentials import GROWING, Safe, may_be_infinite
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Compare, Reduce, compare, letters, names, open_, rebuild, reduce_
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.folding.fold import plain, put_in
 
 
 def stabilise(system: System, derived: Iterable[str] = ()) -> System:
@@ -105,8 +105,7 @@ def inline_logarithms(system: System) -> System:
         if weights.keys().isdisjoint(names(expr)) or not expr.args or isinstance(expr, Access):
             return expr
         if isinstance(expr, log) and isinstance(expr.args[0], Access) and expr.args[0].name in weights:
-            definition = weights[expr.args[0].name]
-            return log(definition.body.xreplace(dict(zip(definition.place, expr.args[0].indices, strict=True))))
+            return log(weights[expr.args[0].name].at(expr.args[0].indices))
         if isinstance(expr, Reduce):
             body, axes = open_(expr, letters(expr))
             return reduce_(expr.op, put(body), axes)

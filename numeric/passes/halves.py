@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from sympy import Mul
 
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
 from gradproof.symbolic.equations.functions import relu
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.folding.fold import plain, put_in
 
 
 def forward_system(system: System, outputs: Sequence[str]) -> System:

@@ -129,7 +129,7 @@ def correct_text(question: Question) -> str:
     if question.right == EXPECTED:  # numerator layout: the gradient transposed
         source = derivation.results[0]
         outs = out_letters(len(source.place))
-        body = source.body.xreplace(dict(zip(source.place, outs[::-1], strict=True)))
+        body = source.at(outs[::-1])
         found = f"{text.printed(source.name, system)}ᵀ = {text.expression_text(body, outs, system)}"
     else:
         lines = [derivation.line(e) for e in derivation.results if e.name == question.right]

@@ -9,23 +9,16 @@ from functools import cached_property, partial
 from sympy import Expr
 
 from gradproof.symbolic.equations.calculus import adjoint
+from gradproof.symbolic.equations.definitions import spelled_out
 from gradproof.symbolic.equations.evaluate import Point, Value
 from gradproof.symbolic.equations.expr import Access, Compare, Implicit, names, sum_
 from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, UnknownNameError
-from gradproof.symbolic.folding.checks import AdjointCheck, same_values, tangents_hold
+from gradproof.symbolic.folding.checks import same_values
+from gradproof.symbolic.folding.differences import AdjointCheck, tangents_hold
 from gradproof.symbolic.folding.facts import Facts, Key
-from gradproof.symbolic.folding.fold import (
-    facts,
-    inline,
-    normalise,
-    normalised,
-    of_helpers,
-    plain,
-    put_in,
-    rewrite,
-)
+from gradproof.symbolic.folding.fold import facts, inline, normalise, normalised, of_helpers, rewrite
 from gradproof.symbolic.folding.logarithms import named, softmaxes, with_logarithms
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import inferred
@@ -197,10 +190,7 @@ def without_helpers(system: System, equation: Equation) -> Equation:
     """A forward equation with its helpers put in, unless it is one of a function that prints by its name."""
     if equation.origin is not None or isinstance(equation.body, Implicit):
         return equation
-    for name in reversed([e.name for e in system.equations if e.name in system.hidden]):
-        definition = plain(system, name)
-        if definition is not None and name in names(equation.body):
-            equation = put_in(equation, definition)
+    equation = spelled_out(system, equation, lambda definition: definition.name in system.hidden)
     return equation.with_body(normalise(equation.body, equation.axes))
 
 
@@ -302,15 +292,15 @@ class Log:
         self, raw: System, forward: System, derived: Sequence[str], output: str, cotangent: str | None
     ) -> None:
         """One step for the adjoint of every array, each checked against the forward equations alone."""
-        check = AdjointCheck(raw, output, cotangent)
+        check, between = AdjointCheck(raw, output, cotangent), forward.reached([output])
         for name in derived:
-            source, equation = raw.arrays[name].role.of, raw.defined[name][0]
-            read = names(equation.body)
-            readers = [e for e in forward.equations if source in names(e.body) and raw.of(Kind.ADJOINT, e.name) in read]
+            source, read = raw.arrays[name].role.of, names(raw.defined[name][0].body)
+            readers = [e for e in forward.readers.get(source, ()) if e.name in between]
+            checked = check.one_step(source, [e.name for e in readers])
+            readers = [e for e in readers if raw.of(Kind.ADJOINT, e.name) in read]
             rule = "chain rule" if readers else "cotangent" if source == output else "no dependence"
-            checked = check.holds(source)
             shown = ", ".join(dict.fromkeys(text.printed(e.name, raw) for e in readers))
-            self.add(rule, readers, [equation], checked, raw, name=text.printed(source, raw), readers=shown)
+            self.add(rule, readers, raw.defined[name], checked, raw, name=text.printed(source, raw), readers=shown)
 
     def tangents(
         self, raw: System, forward: System, derived: Sequence[str], output: str, directions: Mapping[str, str]

@@ -17,13 +17,14 @@ from gradproof.symbolic.deriving.derivation import (
     derive_system,
 )
 from gradproof.symbolic.equations.calculus import tangent, whole
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, delta, map_accesses, names, sum_
 from gradproof.symbolic.equations.implicit import complete
 from gradproof.symbolic.equations.roles import Kind, Role, suggested
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import same_values
-from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in, size
+from gradproof.symbolic.folding.fold import facts, normalise, size
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import restored, withheld
 from gradproof.symbolic.language.syntax import Program
@@ -91,7 +92,7 @@ def turned(found: Derivation) -> Derivation:
     for name, gradient in found.gradients.items():
         array, equation = system.arrays[gradient.equation.name], gradient.equation
         outs = out_letters(array.rank)
-        body = equation.body.xreplace(dict(zip(equation.place, outs[::-1], strict=True)))
+        body = equation.at(outs[::-1])
         label = rf"\partial {found.output}/\partial {name}"
         role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True)
         new = Array(system.free_name(f"D_{name}"), array.shape[::-1], array.starts[::-1], latex=label, role=role)

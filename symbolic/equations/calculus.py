@@ -251,20 +251,7 @@ def _seed(array: Array, cotangent: str | None) -> Expr:
 
 def _active(system: System, wrt: Iterable[str], output: str) -> frozenset[str]:
     """The arrays between the variables and the output."""
-    varied = set(wrt)
-    changed = True
-    while changed:
-        new = {e.name for e in system.equations if e.name not in varied and not varied.isdisjoint(names(e.body))}
-        varied |= new
-        changed = bool(new)
-    needed = set()
-    stack = [output]
-    while stack:
-        name = stack.pop()
-        if name in varied and name not in needed:
-            needed.add(name)
-            stack.extend(read for equation in system.defined.get(name, ()) for read in names(equation.body))
-    return frozenset(needed)
+    return system.readers_of(wrt) & system.reached([output])
 
 
 def _reverse_order(system: System, active: frozenset[str]) -> list[str]:

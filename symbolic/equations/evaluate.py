@@ -24,6 +24,7 @@ from gradproof.symbolic.errors import GradproofError
 
 PRIME = 2**61 - 1
 Letters = dict[Index, int]
+Key = tuple[str, tuple[int, ...]]  # an array and the place of an entry
 Value = Any  # an int modulo PRIME or an mpf
 Matrix = list[list[Value]]
 
@@ -46,6 +47,13 @@ class NotAlgebraic(GradproofError):
 
 class Circular(GradproofError):
     """An entry needs itself: a recurrence without a first step."""
+
+
+class _Deep(Exception):
+    """An entry that must be known before those that wait for it are asked for again."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
 
 
 class Modular:
@@ -182,6 +190,8 @@ def _relation(op: str, left: Value, right: Value) -> bool:
 
 
 MAX_WORK = 80_000  # thirty times what a Transformer block takes
+WORK_EACH = 2_000  # and so much more for every equation: a long chain of small layers is checked as a short one is
+MAX_WAITING = 12  # entries that wait for one another on Python's stack; a longer chain is followed from its far end
 
 
 class Point:
@@ -200,12 +210,14 @@ class Point:
     ) -> None:
         self.system, self.sizes, self.field, self.seed = system, dict(sizes), field, seed
         self.given = dict(given or {})
-        self.entries: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self.entries: dict[Key, Value] = {}
         self.work = 0  # how many values of expressions were computed
+        self.budget = MAX_WORK + WORK_EACH * len(system.equations)
         self.sums: dict[tuple[int, ...], Value] = {}
         self.plans: dict[int, Plan] = {}  # by the identity of the sum, which is cheaper than comparing expressions
-        self.pending: set[tuple[str, tuple[int, ...]]] = set()
-        self.eliminated: dict[tuple[str, tuple[int, ...]], tuple[list[list[Value]] | None, Value]] = {}
+        self.numbers: dict[Expr, int] = {}  # of the sums: equal ones have the same
+        self.pending: set[Key] = set()
+        self.eliminated: dict[Key, tuple[list[list[Value]] | None, Value]] = {}
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(int(size.xreplace(self.sizes)) for size in self.system.arrays[name].shape)
@@ -220,20 +232,46 @@ class Point:
     def entry(self, name: str, index: tuple[int, ...]) -> Value:
         key = (name, index)
         if key not in self.entries:
-            if name in self.given:
-                self.entries[key] = self.given[name][index]
-            elif name in self.system.defined:
-                if key in self.pending:
-                    raise Circular(f"{name}{list(index)} needs itself: the recurrence has no first step")
-                self.pending.add(key)
-                try:
-                    self.entries[key] = self._defined(name, index)
-                finally:
-                    self.pending.discard(key)
+            if name in self.given or name not in self.system.defined:
+                self.entries[key] = self.found(name, index)
+            elif not self.pending:
+                self._compute_from_the_end(key)
+            elif key in self.pending:
+                raise Circular(f"{name}{list(index)} needs itself: the recurrence has no first step")
+            elif len(self.pending) >= MAX_WAITING:
+                raise _Deep(key)
             else:
-                self._check_range(name, index)
-                self.entries[key] = self._random(self.system.arrays[name], index)
+                self._compute(key)
         return self.entries[key]
+
+    def _compute_from_the_end(self, key: Key) -> None:
+        """An entry at the near end of a chain that may be longer than Python's stack."""
+        waiting = [key]
+        while waiting:
+            try:
+                self._compute(waiting[-1])
+                waiting.pop()
+            except _Deep as deep:
+                if deep.key in waiting:
+                    name, index = deep.key
+                    raise Circular(f"{name}{list(index)} needs itself: the recurrence has no first step") from None
+                waiting.append(deep.key)
+
+    def _compute(self, key: Key) -> None:
+        self.pending.add(key)
+        try:
+            self.entries[key] = self.found(*key)
+        finally:
+            self.pending.discard(key)
+
+    def found(self, name: str, index: tuple[int, ...]) -> Value:
+        """An entry that is not known yet: given, defined, or random."""
+        if name in self.given:
+            return self.given[name][index]
+        if name in self.system.defined:
+            return self.by_definition(name, index)
+        self._check_range(name, index)
+        return self._random(self.system.arrays[name], index)
 
     def _check_range(self, name: str, index: tuple[int, ...]) -> None:
         array = self.system.arrays[name]
@@ -241,7 +279,8 @@ class Point:
             if not int(array.first(k)) <= place < int(array.first(k)) + size:
                 raise GradproofError(f"{name}{list(index)} lies outside the shape {self.shape(name)} of {name}")
 
-    def _defined(self, name: str, index: tuple[int, ...]) -> Value:
+    def by_definition(self, name: str, index: tuple[int, ...]) -> Value:
+        """An entry as the equations of its array give it."""
         for equation in self.system.defined[name]:
             letters = self._match(equation, index)
             if letters is not None:
@@ -298,7 +337,7 @@ class Point:
     def value(self, expr: Expr, letters: Letters) -> Value:
         """The value of an index expression under given letters."""
         self.work += 1
-        if self.work > MAX_WORK:
+        if self.work > self.budget:
             raise GradproofError("the arrays are too large to be checked; give their sizes by name, as in X:n,d")
         return _rule(type(expr))(self, expr, letters)
 

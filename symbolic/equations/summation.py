@@ -72,7 +72,7 @@ class Plan:
 def planned(point: Point, expr: Reduce) -> Plan:
     found = point.plans.get(id(expr))
     if found is None:
-        number = next((p.number for p in point.plans.values() if p.expr == expr), len(point.plans))
+        number = point.numbers.setdefault(expr, len(point.numbers))
         found = point.plans[id(expr)] = Plan(expr, *plan(expr), number)
     return found
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, count
 
 from sympy import Expr, Integer, Symbol, sympify
 
@@ -87,6 +88,10 @@ class Equation:
     def with_body(self, body: Expr) -> Equation:
         return replace(self, body=body)
 
+    def at(self, indices: Iterable[Expr]) -> Expr:
+        """The right side at these indices."""
+        return self.body.xreplace(dict(zip(self.place, indices, strict=True)))
+
     @property
     def written(self) -> Expr:
         """What the equation is read as: the argument of a softmax, else the body."""
@@ -158,6 +163,20 @@ class System:
             found.setdefault(equation.name, []).append(equation)
         return found
 
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where the last equation of each defined array stands."""
+        return {equation.name: place for place, equation in enumerate(self.equations)}
+
+    @cached_property
+    def readers(self) -> dict[str, list[Equation]]:
+        """The equations that read each array."""
+        found: dict[str, list[Equation]] = {}
+        for equation in self.equations:
+            for name in names(equation.body):
+                found.setdefault(name, []).append(equation)
+        return found
+
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(name for name in self.arrays if name not in self.defined)
@@ -170,6 +189,16 @@ class System:
             for size in (*array.shape, *([array.below] if array.below is not None else [])):
                 found.update(dict.fromkeys(sorted(sympify(size).free_symbols, key=str)))
         return tuple(found)
+
+    @cached_property
+    def lengths(self) -> tuple[Expr, ...]:
+        """Every length that an axis has, in order of appearance."""
+        return tuple(dict.fromkeys(size for array in self.arrays.values() for size in array.shape))
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """The names of all arrays and sizes."""
+        return frozenset([*self.arrays, *map(str, self.sizes)])
 
     def extended(self, arrays: Iterable[Array], equations: Iterable[Equation], outputs: Iterable[str]) -> System:
         """The system with further arrays; one of a name that is there already would hide it."""
@@ -226,9 +255,8 @@ class System:
         }
         return tuple(_components(needs))
 
-    def needed(self, outputs: Iterable[str] | None = None) -> System:
-        """The system without the equations that no output needs, in reading order."""
-        outputs = tuple(outputs or self.outputs)
+    def reached(self, outputs: Iterable[str]) -> set[str]:
+        """The given arrays and all that they are computed from."""
         wanted: set[str] = set()
         stack = list(outputs)
         while stack:
@@ -236,6 +264,12 @@ class System:
             if name not in wanted:
                 wanted.add(name)
                 stack.extend(read for equation in self.defined.get(name, ()) for read in names(equation.body))
+        return wanted
+
+    def needed(self, outputs: Iterable[str] | None = None) -> System:
+        """The system without the equations that no output needs, in reading order."""
+        outputs = tuple(outputs or self.outputs)
+        wanted = self.reached(outputs)
         order = [name for group in self.groups for name in group if name in wanted]
         equations = [equation for name in order for equation in self.defined[name]]
         arrays = {name: array for name, array in self.arrays.items() if name in wanted or name not in self.defined}
@@ -243,22 +277,32 @@ class System:
 
     def free_name(self, wanted: str, taken: Collection[str] = ()) -> str:
         """The wanted name, or the first of wanted1, wanted2 … that nothing has and that is not `taken`."""
-        taken = {*self.arrays, *map(str, self.sizes), *taken}
-        candidates = [wanted, *(f"{wanted}{number}" for number in range(1, len(taken) + 2))]
-        return next(name for name in candidates if name not in taken)
+        candidates = chain([wanted], (f"{wanted}{number}" for number in count(1)))
+        return next(name for name in candidates if name not in self.taken and name not in taken)
 
     def readers_of(self, sources: Iterable[str]) -> frozenset[str]:
-        """The arrays that depend on any of the given ones."""
-        found = set(sources)
-        for group in self.groups:
-            if any(not found.isdisjoint(names(e.body)) for name in group for e in self.defined[name]):
-                found.update(group)
+        """The given arrays and all that depend on them."""
+        found: set[str] = set()
+        stack = list(sources)
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                stack.extend(equation.name for equation in self.readers.get(name, ()))
         return frozenset(found)
+
+    @cached_property
+    def recurrences(self) -> frozenset[str]:
+        """The arrays that need entries of themselves."""
+        found = (group for group in self.groups if len(group) > 1 or self.reads_itself(group[0]))
+        return frozenset(name for group in found for name in group)
+
+    def reads_itself(self, name: str) -> bool:
+        return any(name in names(equation.body) for equation in self.defined.get(name, ()))
 
     def recurrent(self, name: str) -> bool:
         """Whether an array needs entries of itself."""
-        group = next(group for group in self.groups if name in group)
-        return len(group) > 1 or any(name in names(equation.body) for equation in self.defined[name])
+        return name in self.recurrences
 
     def validate(self) -> None:
         """Every access has the array's rank, every letter a range.
@@ -284,7 +328,8 @@ def _components(needs: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
     """Strongly connected components, dependencies first (Tarjan), without recursion."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
-    stack: list[str] = []
+    place = {name: position for position, name in enumerate(needs)}
+    stack: dict[str, None] = {}
     found: list[tuple[str, ...]] = []
     for root in needs:
         work = [(root, iter(sorted(needs[root])))] if root not in index else []
@@ -292,7 +337,7 @@ def _components(needs: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
             node, rest = work[-1]
             if node not in index:
                 index[node] = low[node] = len(index)
-                stack.append(node)
+                stack[node] = None
             for child in rest:
                 if child not in index:
                     work.append((child, iter(sorted(needs[child]))))
@@ -304,7 +349,8 @@ def _components(needs: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    members = stack[stack.index(node) :]
-                    del stack[stack.index(node) :]
-                    found.append(tuple(name for name in needs if name in members))
+                    members = [stack.popitem()[0]]
+                    while members[-1] != node:
+                        members.append(stack.popitem()[0])
+                    found.append(tuple(sorted(members, key=place.__getitem__)))
     return found

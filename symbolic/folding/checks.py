@@ -1,16 +1,15 @@
 """How every step of a derivation is checked when it is made.
 
 A rewriting is checked by evaluating both sides at random points: exactly in a prime field where it is algebraic, to 40
-digits otherwise. An adjoint is checked against the forward equations alone: along a random direction, the change of the
-output must be the one that the adjoint predicts. A step that fails raises `StepError`.
+digits otherwise. Derivatives are checked in `differences.py`. A step that fails raises `StepError`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import mpmath
 from sympy import Expr, Symbol
@@ -18,16 +17,14 @@ from sympy import Expr, Symbol
 from gradproof.symbolic.equations.evaluate import (
     PRIME,
     HighPrecision,
-    Letters,
     Modular,
     NotAlgebraic,
     Point,
     Scaled,
-    Singular,
     Undefined,
     Value,
 )
-from gradproof.symbolic.equations.expr import Access, Compare, Reduce, accesses, letters
+from gradproof.symbolic.equations.expr import Access, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import Defect, GradproofError
 
@@ -176,148 +173,3 @@ def _difference(
 def close(a: Value, b: Value, tolerance: mpmath.mpf = TOLERANCE) -> bool:
     """Whether two high-precision numbers agree relative to the larger of them and 1."""
     return bool(abs(a - b) <= tolerance * max(1, abs(a), abs(b)))
-
-
-Direction = Callable[[str, tuple[int, ...]], Value]
-
-
-class Moved(Point):
-    """A point at which all entries of some arrays are shifted along a direction, whatever defines them."""
-
-    def __init__(self, base: Point, step: mpmath.mpf, moved: Iterable[str], direction: Direction) -> None:
-        super().__init__(base.system, base.sizes, base.field, base.seed, base.given)
-        self.base, self.step, self.moved, self.direction = base, step, frozenset(moved), direction
-        self.affected = self.moved | base.system.readers_of(self.moved)
-
-    def entry(self, name: str, index: tuple[int, ...]) -> Value:
-        if name not in self.affected:
-            return self.base.entry(name, index)
-        key = (name, index)
-        if key not in self.entries:
-            value = super().entry(name, index)
-            if name in self.moved:
-                value = value + self.step * self.direction(name, index)
-            self.entries[key] = value
-        return self.entries[key]
-
-    def condition(self, expr: Expr, letters: Letters) -> bool:
-        """As at the base: a derivative takes conditions as constants, also x = m with m = max(x) when m alone moves."""
-        return self.base.condition(expr, letters) if isinstance(expr, Compare) else super().condition(expr, letters)
-
-
-def _random_direction(seed: int) -> Direction:
-    def direction(name: str, index: tuple[int, ...]) -> mpmath.mpf:
-        return mpmath.mpf(random.Random(repr((seed, "direction", name, index))).randrange(200, 1000)) / 1000
-
-    return direction
-
-
-STEP = mpmath.mpf(10) ** -12
-AGREES = "agrees with differences of the forward to 14 digits"
-
-
-def _rate(ahead: Value, behind: Value) -> Value:
-    """The central difference; what stays at −∞, as a masked score does, does not change."""
-    return mpmath.mpf(0) if ahead == behind else (ahead - behind) / (2 * STEP)
-
-
-def _both_sides(base: Point, moved: Iterable[str], direction: Direction) -> tuple[Moved, Moved]:
-    return Moved(base, STEP, moved, direction), Moved(base, -STEP, moved, direction)
-
-
-class AdjointCheck:
-    """Checks Σ X̄ · dX = d⟨cotangent, output⟩ for one array after the other, at the same random points."""
-
-    def __init__(self, system: System, output: str, cotangent: str | None, seed: int = 0) -> None:
-        self.system, self.output, self.cotangent, self.seed = system, output, cotangent, seed
-        self.points: dict[int, Point] = {}
-
-    def point(self, attempt: int) -> Point:
-        if attempt not in self.points:
-            sizes = small_sizes(self.system, self.seed + attempt)
-            self.points[attempt] = Point(self.system, sizes, numbers(self.seed, attempt), self.seed + attempt)
-        return self.points[attempt]
-
-    def holds(self, name: str) -> str:
-        """How the adjoint of one array was checked: by central differences to 40 digits along a random direction.
-
-        Raises StepError where the two sides differ.
-        """
-        bar, singular = self.system.adjoint_of(name), None
-        nowhere, missing = "", 0
-        for attempt in range(LAST):
-            base, direction = self.point(attempt), _random_direction(self.seed + attempt)
-            try:
-                sides = _both_sides(base, [name], direction)
-                points = (*sides, base)
-                ahead, behind, _ = (_contracted(point, self.output, self.cotangent) for point in points)
-            except Singular as error:
-                nowhere = f"{error} wherever it was looked at: it has no inverse"
-                if attempt < TRIES:
-                    continue
-                break
-            except Undefined as error:
-                nowhere = f"no random point could be evaluated: {error}"
-                continue
-            try:
-                predicted = sum(base.entry(bar, i) * direction(name, i) for i in base.indices(name))
-            except Singular as error:  # det has a value at a singular matrix; its derivative d A⁻ᵀ is for the others
-                if singular is not None and attempt >= TRIES // 4:
-                    break
-                singular = error
-                continue
-            except Undefined as error:
-                missing += 1  # a row of a softmax that is masked as a whole: the forward is 0 by convention
-                if missing > TRIES // 4:
-                    message = f"the adjoint of {name} has no value where the forward has one: {error}"
-                    raise StepError(message) from None
-                continue
-            measured = _rate(ahead, behind)
-            if close(measured, predicted, mpmath.mpf(10) ** -14):
-                return f"{AGREES} ({said(base.sizes)})"
-            message = f"the adjoint of {name} predicts {predicted}, differences of the forward give {measured}"
-            raise StepError(message, Difference(name, (), measured, predicted))
-        if singular is not None:
-            message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
-            raise GradproofError(message)
-        raise NoPoint(nowhere)
-
-
-def _contracted(point: Point, output: str, cotangent: str | None) -> Value:
-    if cotangent is None:
-        return point.entry(output, ())
-    return sum(point.entry(cotangent, index) * point.entry(output, index) for index in point.indices(output))
-
-
-def _given_direction(base: Point, directions: Mapping[str, str], name: str, index: tuple[int, ...]) -> Value:
-    return base.entry(directions[name], index)
-
-
-def tangents_hold(
-    system: System,
-    directions: Mapping[str, str],
-    predicted: Mapping[str, Callable[[Point, tuple[int, ...]], Value]],
-    seed: int = 0,
-) -> str:
-    """Check the predicted changes of arrays when the variables move along the arrays that `directions` names.
-
-    Returns how it was checked; raises StepError where a prediction differs from central differences to 40 digits.
-    """
-    nowhere = ""
-    for attempt in range(LAST):
-        sizes = small_sizes(system, seed + attempt)
-        base = Point(system, sizes, numbers(seed, attempt), seed + attempt)
-        try:
-            ahead, behind = _both_sides(base, directions, partial(_given_direction, base, directions))
-            for name, prediction in predicted.items():
-                for index in base.indices(name):
-                    measured = _rate(ahead.entry(name, index), behind.entry(name, index))
-                    change = prediction(base, index)
-                    if not close(measured, change, mpmath.mpf(10) ** -14):
-                        message = f"the tangent of {name} at {index} differs from differences of the forward"
-                        raise StepError(message, Difference(name, index, measured, change))
-        except Undefined as error:
-            nowhere = str(error)
-            continue
-        return f"{AGREES} ({said(sizes)})"
-    raise NoPoint(f"no random point could be evaluated: {nowhere}")

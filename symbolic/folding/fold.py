@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, cosh, exp, sinh, tanh
 
 from gradproof.symbolic.equations.calculus import solve_deltas
+from gradproof.symbolic.equations.definitions import Substitution, plain, spelled_out
 from gradproof.symbolic.equations.expr import (
     Access,
     Axis,
@@ -53,8 +54,9 @@ def rewrites(system: System, derived: Iterable[str] = ()) -> dict[str, tuple[tup
     A kept equation that is a monomial in a helper with the same letters is solved for the helper.
     """
     found: dict[str, tuple[tuple[Index, ...], Expr]] = {}
+    helpers = {*system.hidden, *derived}
     for equation in system.equations:
-        if equation.name in (*system.hidden, *derived) or len(system.defined[equation.name]) > 1:
+        if equation.name in helpers or len(system.defined[equation.name]) > 1:
             continue
         for factor in Mul.make_args(equation.body):
             base, power = factor.as_base_exp()
@@ -90,49 +92,58 @@ def rewrite(system: System, derived: Iterable[str]) -> System:
 # ----------------------------------------------------------------------------------------------------------- inlining
 
 
-def plain(system: System, name: str) -> Equation | None:
-    """The single equation that defines a whole array, if there is one and it is no recurrence."""
-    equations = system.defined.get(name, [])
-    if len(equations) != 1 or name in names(equations[0].body):
-        return None
-    (equation,) = equations
-    whole = equation.axes == system.arrays[name].axes(equation.place) if _all_letters(equation) else False
-    return equation if whole else None
-
-
-def _all_letters(equation: Equation) -> bool:
-    return all(isinstance(index, Index) for index in equation.place)
-
-
-def put_in(equation: Equation, definition: Equation) -> Equation:
-    """An equation with every access to a defined array replaced by its definition."""
-
-    def replace(access: Access) -> Expr:
-        return definition.body.xreplace(dict(zip(definition.place, access.indices, strict=True)))
-
-    return equation.with_body(
-        map_accesses(equation.body, replace, [definition.name], (axis[0] for axis in equation.axes))
-    )
+LONG = 3  # contractions inside one another; in a longer chain every adjoint keeps its name
 
 
 def inline(system: System, derived: Sequence[str], keep: Iterable[str] = (), always: Iterable[str] = ()) -> System:
-    """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once."""
-    keep, always = {*keep, *system.outputs}, set(always)
-    # helpers of tangents first: what they read is then counted as often as it will stand there
-    order = sorted(derived, key=lambda n: not (n in always and system.arrays[n].role.kind is Kind.TANGENT))
+    """Put derived arrays where they are read, unless they are outputs, kept, or long and read more than once.
+
+    A chain of contractions through many layers stays a chain: the adjoint of each layer in terms of the next one's.
+    """
+    always = set(always)
     whole = {e.body.matrix for e in system.equations if isinstance(e.body, Implicit)}  # read by name
-    for name in order:
-        definition = plain(system, name)
-        if definition is None or name in keep or name in whole:
+    fixed = {*keep, *system.outputs, *whole, *(name for name in system.recurrences if name not in always)}
+    stay = _layers(system, [name for name in derived if name not in fixed and name not in always])
+    work = Substitution(system)
+    # helpers of tangents first: what they read is then counted as often as it will stand there
+    for name in sorted(
+        derived, key=lambda name: not (name in always and system.arrays[name].role.kind is Kind.TANGENT)
+    ):
+        definition = work.plain(name)
+        if definition is None or name in fixed:
             continue
-        if system.recurrent(name) and name not in always:
-            continue  # a step of a recurrence stays visible, but for its helpers
-        uses = sum(count_accesses(equation.body, name) for equation in system.equations)
-        if name in always or uses <= 1 or trivial(definition.body) or single(definition):
-            equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
-            arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs)
-    return system
+        short = name in always or trivial(definition.body) or single(definition)
+        if short or (name not in stay and work.uses(name) <= 1):
+            work.put_in(definition)
+    return work.result()
+
+
+def _contracts(system: System, name: str, derived: set[str]) -> bool:
+    """Whether an array is a sum over entries of another derived array."""
+    sums = (part for equation in system.defined[name] for part in equation.body.atoms(Reduce))
+    return any(not derived.isdisjoint(names(part)) for part in sums)
+
+
+def _layers(system: System, derived: Iterable[str]) -> set[str]:
+    """The arrays on a chain of more than `LONG` contractions, each of which is read by the next one only."""
+    derived = set(derived)
+    order = [name for group in system.groups for name in group if name in derived]
+    reader = {}  # where an array that is read once is read
+    for name in order:
+        readers = system.readers.get(name, [])
+        if len(readers) == 1 and count_accesses(readers[0].body, name) == 1:
+            reader[name] = readers[0].name
+    own = {name: _contracts(system, name, derived) for name in order}
+    behind: dict[str, int] = {}
+    for name in order:
+        behind[name] = behind.get(name, 0) + own[name]
+        if name in reader:
+            behind[reader[name]] = max(behind.get(reader[name], 0), behind[name])
+    ahead: dict[str, int] = {}
+    for name in reversed(order):
+        after = reader.get(name)
+        ahead[name] = ahead.get(after, 0) + own.get(after, 0) if after else 0
+    return {name for name in order if own[name] and name in reader and behind[name] + ahead[name] > LONG}
 
 
 def of_helpers(system: System) -> set[str]:
@@ -162,10 +173,14 @@ def facts(system: System, derived: Iterable[str] = ()) -> Facts:
     """
     found, derived = declared(system), set(derived)
     definitions = [e for e in system.equations if e.name not in derived and plain(system, e.name) is not None]
+
+    def cancels(definition: Equation) -> bool:
+        return definition.name not in derived and (definition.name in system.hidden or _is_total(definition.body))
+
     for equation in definitions:
         if equation.name in system.hidden or isinstance(equation.body, Reduce) or not equation.axes:
             continue
-        body = _spelled_out(system, equation, definitions)
+        body = spelled_out(system, equation, cancels).body  # so that totals can cancel
         if size(body) > 60 or not body.has(Reduce):
             continue
         for positions in _possible_totals(equation):
@@ -191,15 +206,6 @@ def _is_total(body: Expr) -> bool:
     """A sum, or a multiple of one, such as a mean."""
     factors = [factor for factor in Mul.make_args(body) if names(factor)]
     return len(factors) == 1 and isinstance(factors[0], Reduce)
-
-
-def _spelled_out(system: System, equation: Equation, definitions: Sequence[Equation]) -> Expr:
-    """The body of an equation with helpers and totals put in, so that totals can cancel."""
-    for definition in reversed(definitions):
-        read = definition.name != equation.name and definition.name in names(equation.body)
-        if read and (definition.name in system.hidden or _is_total(definition.body)):
-            equation = put_in(equation, definition)
-    return equation.body
 
 
 def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> Expr:

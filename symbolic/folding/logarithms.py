@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sympy import Add, Expr, Mul, Pow, log
 
+from gradproof.symbolic.equations.definitions import plain
 from gradproof.symbolic.equations.expr import Access, Index, Reduce, accesses, letters, names, open_, rebuild, reduce_
 from gradproof.symbolic.equations.system import System
-from gradproof.symbolic.folding.fold import plain
 
 
 @dataclass(frozen=True)

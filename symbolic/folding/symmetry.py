@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gradproof.symbolic.equations.definitions import plain
 from gradproof.symbolic.equations.expr import Implicit, accesses, letters
 from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.properties import PROPERTIES
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import declared
-from gradproof.symbolic.folding.fold import normalise, plain
+from gradproof.symbolic.folding.fold import normalise
 
 
 def inferred(system: System) -> System:

@@ -19,11 +19,11 @@ from time import thread_time
 
 from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational, Symbol, exp, log
 
+from gradproof.symbolic.equations.definitions import plain
 from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, Reduce, letters, open_, reduce_
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.folding.facts import Facts, declared
-from gradproof.symbolic.folding.fold import plain
 from gradproof.symbolic.judging.identities import ADDITION, IN_TERMS_OF, MAX_ANGLES, SQUARES
 from gradproof.symbolic.judging.normal_conditions import Conditions
 from gradproof.symbolic.judging.normal_powers import Powers
@@ -143,7 +143,7 @@ class Normal:
             return entry(self.system, expr, [(letter, *ends) for letter, ends in scope.items()])
         if isinstance(found.body, Implicit):
             return None
-        return found.body.xreplace(dict(zip(found.place, expr.indices, strict=True)))
+        return found.at(expr.indices)
 
     def access(self, expr: Access, scope: Scope) -> Poly:
         body = self.definition(expr, scope)

@@ -103,7 +103,7 @@ def _forward(system: System, name: str) -> Steps | None:
         return None
     (axis,), array = fixed, system.arrays[name]
     outs = out_letters(array.rank)
-    body = step.body.xreplace(dict(zip(step.place, outs, strict=True)))
+    body = step.at(outs)
     start = first.body.xreplace({p: out for p, out in zip(first.place, outs, strict=True) if letters(p)})
     before = Access(name, *(out - 1 if k == axis else out for k, out in enumerate(outs)))
     return Steps(array, outs, axis, start, body, before)

@@ -121,12 +121,8 @@ class Finder:
             named = [a.name for a in accesses(expr) if a.name in self.definitions]
             if not named:
                 return
-
-            def put(access: Access) -> Expr:
-                definition = self.definitions[access.name]
-                return definition.body.xreplace(dict(zip(definition.place, access.indices, strict=True)))
-
-            expr = map_accesses(expr, put, named, [axis[0] for axis in axes])
+            scope = [axis[0] for axis in axes]
+            expr = map_accesses(expr, lambda a: self.definitions[a.name].at(a.indices), named, scope)
 
     def spreads(self, below: Pow, axes: Sequence[Axis]) -> Iterator[Spread]:
         for inside in self.unfolded(below.base, axes):

@@ -208,7 +208,7 @@ def unrolled(system: System, name: str) -> Equation:
     first, step = sorted(pieces, key=lambda piece: bool(letters(piece.place[axis])))
     t, before = outs[axis], Access(name, *(out - 1 if k == axis else out for k, out in enumerate(outs)))
     (low,) = [lo for letter, lo, _ in step.axes if letter == step.place[axis]]
-    body = step.body.xreplace(dict(zip(step.place, outs, strict=True))).expand(deep=False)
+    body = step.at(outs).expand(deep=False)
     linear = [term for term in Add.make_args(body) if before in term.args or term == before]
     rest = Add(*(term for term in Add.make_args(body) if term not in linear))
     slope = Add(*(term / before for term in linear))

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from sympy import Add, Expr, Function, Mul, Pow
 
+from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, letters, names
 from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, RuleError
 from gradproof.symbolic.folding.facts import Facts
-from gradproof.symbolic.folding.fold import facts, normalise, plain, put_in
+from gradproof.symbolic.folding.fold import facts, normalise
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.moments.assumptions import assumptions, formula
 from gradproof.symbolic.moments.closed import geometric, shortest, unrolled

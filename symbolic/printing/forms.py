@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from sympy import Expr, S
 
-from gradproof.symbolic.equations.expr import Access, Axis, Implicit, Index, accesses, delta, fresh, map_accesses, sum_
+from gradproof.symbolic.equations.expr import (
+    Access,
+    Axis,
+    Implicit,
+    Index,
+    accesses,
+    delta,
+    fresh,
+    map_accesses,
+    names,
+    sum_,
+)
 from gradproof.symbolic.equations.origins import Softmax
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.printing.entries import to_entries
@@ -58,13 +69,9 @@ def _inverse(equation: Equation, node: Implicit, system: System, letters: Letter
 
 def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
     """Without the axes of size 1 that `keepdims=True` left in computed arrays: s_i0 is the vector s."""
-    kept = {
-        name: [k for k, size in enumerate(array.shape) if size != 1]
-        for name, array in system.arrays.items()
-        if name in system.defined and S.One in array.shape
-    }
-    if not kept:
-        return equation, system
+    kept, thin = _thin(system)
+    if kept.keys().isdisjoint({equation.name, *names(equation.body), *names(equation.written)}):
+        return equation, thin
 
     def entry(access: Access) -> Access:
         return Access(access.name, *(access.indices[k] for k in kept[access.name]))
@@ -75,13 +82,27 @@ def squeezed(equation: Equation, system: System) -> tuple[Equation, System]:
 
     own = kept.get(equation.name, range(len(equation.place)))
     gone = {index for k, index in enumerate(equation.place) if k not in own and isinstance(index, Index)}
-    arrays = {
-        n: replace(a, shape=tuple(a.shape[k] for k in kept.get(n, range(a.rank)))) for n, a in system.arrays.items()
-    }
     origin = equation.origin and replace(equation.origin, argument=body(equation.origin.argument))
     place = tuple(equation.place[k] for k in own)
     axes = tuple(axis for axis in equation.axes if axis[0] not in gone)
-    return Equation(equation.name, place, axes, body(equation.body), origin), replace(system, arrays=arrays, _cache={})
+    return Equation(equation.name, place, axes, body(equation.body), origin), thin
+
+
+def _thin(system: System) -> tuple[dict[str, list[int]], System]:
+    """The system without axes of size 1 in computed arrays, and which axes the arrays that had some keep."""
+    if "thin" not in system._cache:
+        kept = {
+            name: [k for k, size in enumerate(array.shape) if size != 1]
+            for name, array in system.arrays.items()
+            if name in system.defined and S.One in array.shape
+        }
+        arrays = {
+            name: replace(array, shape=tuple(array.shape[k] for k in kept[name])) if name in kept else array
+            for name, array in system.arrays.items()
+        }
+        thin = replace(system, arrays=arrays, _cache={}) if kept else system
+        system._cache["thin"] = kept, thin
+    return system._cache["thin"]  # type: ignore[return-value]
 
 
 def _outs(equation: Equation) -> list[Index]:
@@ -126,9 +147,11 @@ def _partial(equation: Equation, system: System) -> tuple[Axis, ...]:
 
 def as_equation(expr: Expr, outs: Sequence[Expr], system: System) -> Equation:
     """An expression as the right side of an equation: one of the system, if it has this one, or one without a name."""
-    for equation in system.equations:
-        if equation.body == expr and equation.place == tuple(outs):
-            return equation
+    if "bodies" not in system._cache:
+        system._cache["bodies"] = {(e.body, e.place): e for e in reversed(system.equations)}
+    known: dict[tuple[Expr, tuple[Expr, ...]], Equation] = system._cache["bodies"]  # type: ignore[assignment]
+    if (expr, tuple(outs)) in known:
+        return known[expr, tuple(outs)]
     ranges: dict[Expr, tuple[Expr, Expr]] = {}
     for access in accesses(expr):
         array = system.arrays[access.name]

@@ -28,20 +28,19 @@ class Letters:
 
     def __init__(self, system: System, given: Mapping[Any, str] | None = None) -> None:
         self.given = {str(key): str(value) for key, value in (given or {}).items()}
-        self.taken = {*system.arrays, *map(str, system.sizes)}
+        self.taken = system.taken
         self.first: dict[str, str] = {}
-        for array in system.arrays.values():
-            for size in array.shape:
-                self._family(size)
+        for size in system.lengths:
+            self._family(size)
 
     def _family(self, size: Expr) -> str:
         """The first letter of a size."""
         key = size_key(size)
         if key not in self.first:
-            used = set(self.first.values()) | self.taken | set("".join(self.given.values()))
+            used = set(self.first.values()) | set("".join(self.given.values()))
             own = [self.given[key]] if key in self.given else [key.lower()] if key in OWN else []
-            wanted = [letters[0] for letters in own if key in self.given or letters[0] not in used]
-            self.first[key] = next(iter(wanted), "") or next((c for c in POOL if c not in used), "")
+            free = [letters[0] for letters in (*own, *POOL) if letters[0] not in used and letters[0] not in self.taken]
+            self.first[key] = own[0][0] if key in self.given else next(iter(free), "")
         return self.first[key]
 
     def pick(self, size: Expr, used: Iterable[str]) -> Index:

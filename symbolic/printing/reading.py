@@ -397,17 +397,24 @@ def stepped(system: System) -> frozenset[tuple[str, int]]:
 
 
 def _stepped(system: System) -> frozenset[tuple[str, int]]:
+    """Where an index is shifted, and from there on along every letter of a left side that is read at such an axis."""
+    waiting: list[tuple[str, int]] = []
+    alike: dict[tuple[str, int], list[list[tuple[str, int]]]] = {}
+    for equation in system.equations:
+        read: dict[Expr, list[tuple[str, int]]] = {index: [] for index in equation.place}
+        for access in (equation.target, *accesses(equation.body)):
+            for axis, index in enumerate(access.indices):
+                if isinstance(index, Add) and letters(index) and not index.has(Access):
+                    waiting.append((access.name, axis))
+                elif index in read:
+                    read[index].append((access.name, axis))
+        for group in read.values():
+            for place in group:
+                alike.setdefault(place, []).append(group)
     found: set[tuple[str, int]] = set()
-    readings = [(e, access) for e in system.equations for access in (e.target, *accesses(e.body))]
-    for _, access in readings:
-        for axis, index in enumerate(access.indices):
-            if isinstance(index, Add) and letters(index) and not index.has(Access):
-                found.add((access.name, axis))
-    while True:
-        size = len(found)
-        for equation in system.equations:
-            places = [(a, k, index) for e, a in readings if e is equation for k, index in enumerate(a.indices)]
-            along = {index for access, axis, index in places if (access.name, axis) in found} & set(equation.place)
-            found |= {(access.name, axis) for access, axis, index in places if index in along}
-        if len(found) == size:
-            return frozenset(found)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            waiting += [other for group in alike.get(place, ()) for other in group]
+    return frozenset(found)

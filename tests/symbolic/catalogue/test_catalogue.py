@@ -162,7 +162,7 @@ CHANGES: dict[str, tuple[str, Callable[[str], str], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_forward_changes_the_backward(change: str) -> None:
     pytest.importorskip("torch")
-    from gradproof.numeric.crosscheck import crosscheck
+    from gradproof.numeric.crosschecks import crosscheck
 
     identifier, edit, affected = CHANGES[change]
     entry = get(identifier)

@@ -11,6 +11,7 @@ from gradproof.numeric.compile import with_forward
 from gradproof.symbolic.catalogue import Entry, entries
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.deriving.derivation import Derivation
+from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import (
     Access,
     Compare,
@@ -24,7 +25,8 @@ from gradproof.symbolic.equations.expr import (
     sum_,
 )
 from gradproof.symbolic.equations.system import Array, Equation, System
-from gradproof.symbolic.folding.checks import AdjointCheck, StepError, tangents_hold
+from gradproof.symbolic.folding.checks import StepError
+from gradproof.symbolic.folding.differences import AdjointCheck, tangents_hold
 
 SEEDS = range(80)  # a branch that is not taken, a token that does not repeat: another point shows it
 LARGE = {"block.pre_ln", "block.post_ln", "seq2seq.loss"}  # in the fast run every equation of these is corrupted once
@@ -140,3 +142,28 @@ def test_what_is_right_is_accepted(entry: Entry) -> None:
     found = derive_entry(entry)
     for equation in derived(found)[:1]:
         holds(entry, found, with_forward(found), 1, equation.name)
+
+
+@pytest.mark.parametrize("entry", [e for e in GRADIENTS if e.mode == "adjoint"], ids=lambda entry: entry.id)
+def test_corruptions_are_rejected_in_one_step(entry: Entry) -> None:
+    """Before anything is folded: the adjoint of every array, given the adjoints of what reads it."""
+    found = derive_entry(entry)
+    raw = adjoint(found.forward, found.wrt, found.cotangent)
+    survived = []
+    for equation in [e for e in raw.equations if e.name not in found.forward.defined]:
+        source = raw.arrays[equation.name].role.of
+        readers = [e.name for e in found.forward.needed().readers.get(source, ())]
+        for what, body in list(mutants(equation, raw))[: 2 if entry.id in LARGE else None]:
+            wrong = raw.with_equations(e.with_body(body) if e is equation else e for e in raw.equations)
+            if body != equation.body and not refused(wrong, found, source, readers):
+                survived.append(f"{equation.name}: {what}")
+    assert survived == []
+
+
+def refused(system: System, found: Derivation, source: str, readers: list[str]) -> bool:
+    for seed in SEEDS:
+        try:
+            AdjointCheck(system, found.output, found.cotangent, seed).one_step(source, readers)
+        except StepError:
+            return True
+    return False

@@ -4,7 +4,7 @@ import pytest
 
 from gradproof.cli.main import run
 from gradproof.numeric.compile import compile_numpy
-from gradproof.numeric.crosscheck import crosscheck
+from gradproof.numeric.crosschecks import crosscheck
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.deriving.products import hvp
 from gradproof.symbolic.language.reader import build

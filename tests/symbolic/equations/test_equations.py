@@ -17,7 +17,8 @@ from gradproof.symbolic.equations.expr import (
     sum_,
 )
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.folding.checks import AdjointCheck, StepError, same_values
+from gradproof.symbolic.folding.checks import StepError, same_values
+from gradproof.symbolic.folding.differences import AdjointCheck
 from gradproof.symbolic.folding.fold import facts, normalise
 from gradproof.symbolic.language.reader import build
 

@@ -13,7 +13,8 @@ from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.evaluate import PRIME, Modular, Point
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.folding.checks import AdjointCheck, StepError, same_values
+from gradproof.symbolic.folding.checks import StepError, same_values
+from gradproof.symbolic.folding.differences import AdjointCheck
 from gradproof.symbolic.folding.fold import facts, normalised
 from gradproof.symbolic.folding.symmetry import restored, withheld
 from gradproof.symbolic.language.reader import build
