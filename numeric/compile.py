@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from gradproof.numeric.backends import emitter
 from gradproof.numeric.emitters.arguments import Arguments
 from gradproof.numeric.emitters.expressions import Emitter
-from gradproof.numeric.emitters.source import Result
-from gradproof.numeric.lowering.stable import stabilise
+from gradproof.numeric.emitters.source import Result, Source
 from gradproof.numeric.passes.sizes import readings
+from gradproof.numeric.passes.stable import stabilise
 from gradproof.numeric.pipeline import Builder
 from gradproof.symbolic.equations.expr import Size, names
 from gradproof.symbolic.equations.roles import Kind
@@ -51,10 +51,15 @@ class Compiled:
     """A function on arrays; call it with the arrays by name."""
 
     name: str
-    source: str
+    code: Source
     function: Callable[..., Any]
     arguments: Arguments
     gradients: tuple[str, ...] | None  # the variables, if the function returns (value, gradients)
+
+    @property
+    def source(self) -> str:
+        """A file that stands alone."""
+        return str(self.code)
 
     def __call__(self, **arrays: Any) -> Any:
         values, dtype = self.arguments.check(arrays)
@@ -142,7 +147,7 @@ def source_for(backend: str, derived: System | Derivation) -> str:
     >>> print(source_for("jax", derive("x @ x", shapes={"x": "n"}, wrt="x")).splitlines()[-1])
         return L, {"x": x_bar}
     """
-    return builder(emitter(backend), derived).source("")
+    return str(builder(emitter(backend), derived).source(""))
 
 
 def builder(

@@ -14,7 +14,7 @@ from sympy import Symbol
 
 from gradproof.numeric.emitters.arguments import Arguments
 from gradproof.numeric.emitters.expressions import Emitter
-from gradproof.numeric.emitters.source import Result, complete, documented, header, namespace
+from gradproof.numeric.emitters.source import Result, Source, complete, documented, header, namespace
 from gradproof.numeric.lowering.lower import Lowering
 from gradproof.numeric.lowering.nodes import Node, identifier, parts
 from gradproof.numeric.lowering.program import Assign, Program, nodes_of, walk
@@ -101,7 +101,7 @@ class Builder:
     def named(self, name: str) -> str:
         return name or ("forward" if self.result.variables is None else "value_and_gradients")
 
-    def source(self, name: str) -> str:
+    def source(self, name: str) -> Source:
         """A file that stands alone."""
         body = [f"    {target} = {value}" for target, value in self.lines] + self.result.lines()
         head = header(self.named(name), self.parameters)

@@ -56,9 +56,8 @@ class TransformerStepper:
         if model.config.kind == "encoder":
             raise DecodingError("an encoder-only model has no next token: it fills in masked ones")
         self.model = model
-        config, head = model.config, model.config.width // model.config.heads
-        widths = {"d": config.width, "h": config.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": config.inner}
-        plan = CachedWiring({**widths, "N": config.target_size}, config=config, dropout=False)
+        config = model.config
+        plan = CachedWiring(config.lengths(), config=config, dropout=False)
         value = plan.embed("decoder", "target", plan.table("target"), config.target_size)
         value = plan.stack("decoder", value, "memory" if config.kind == "encoder-decoder" else None)
         plan.close(value, equations.output(config.tied, config.bias))

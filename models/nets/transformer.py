@@ -87,6 +87,12 @@ class TransformerConfig:
     def closing_norm(self) -> bool:
         return self.order == "pre" if self.final_norm is None else self.final_norm
 
+    def lengths(self) -> dict[str, int]:
+        """The lengths behind the names of the blocks' sizes."""
+        head = self.width // self.heads
+        own = {"d": self.width, "h": self.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": self.inner}
+        return {**own, "N": self.target_size}
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -172,9 +178,7 @@ class Transformer(Model[PairBatch | TextBatch]):
 
     def wired(self, dropout: bool, loss: bool) -> Wiring:
         config = self.config
-        head = config.width // config.heads
-        widths = {"d": config.width, "h": config.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": config.inner}
-        wiring = Wiring({**widths, "N": config.target_size}, config=config, dropout=dropout)
+        wiring = Wiring(config.lengths(), config=config, dropout=dropout)
         memory = None
         if config.kind == "encoder-decoder":
             table = wiring.table("source")

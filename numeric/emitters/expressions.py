@@ -49,7 +49,9 @@ class Emitter(StatementEmitter):
 
     def expression(self, node: Node, level: int = COMPARE) -> str:
         """The spelling of a node, in brackets if it binds less tightly than `level`."""
-        text, own = self._node(node)
+        if node not in self.spelled:
+            self.spelled[node] = self._node(node)
+        text, own = self.spelled[node]
         return f"({text})" if own < level else text
 
     def _node(self, node: Node) -> tuple[str, int]:

@@ -37,6 +37,7 @@ class StatementEmitter(NumberEmitter, ABC):
         super().__init__()
         self.like = dict(like or {})  # an input of each shape, for zeros_like
         self.dtype = dtype  # where results take their type of number from, such as X.dtype
+        self.spelled: dict[Node, tuple[str, int]] = {}  # texts, and how tightly they bind: the schedule asks often
 
     def doprint(self, item: Any) -> str:
         """What `sympy.lambdify` asks for: a node, or the sides of an assignment, which `assignments` has spelled."""

@@ -214,6 +214,24 @@ def surely(expr: Expr) -> bool:
     return any(map(surely, options)) if one_is_enough else all(map(surely, options))
 
 
+def bounds(low: Lowering, index: Expr, size: Expr, ranges: Ranges) -> list[Expr]:
+    """The conditions under which an index lies inside an axis, those that surely hold left out.
+
+    >>> from gradproof.symbolic.equations.expr import Size
+    >>> from gradproof.symbolic.equations.system import Array
+    >>> i, n, m = Index("i"), Size("n"), Size("m")
+    >>> low = Lowering(System({"w": Array("w", (n,), below=m)}, (), ()))
+    >>> bounds(low, Access("w", i) + 1, m, {i: (S.Zero, n)})
+    [[w[i] + 1 < m]]
+    """
+    entries = sorted((a for a in index.atoms(Access) if low.system.arrays[a.name].below is not None), key=str)
+    known = {Index(f"w{k}"): (S.Zero, low.system.arrays[entry.name].below) for k, entry in enumerate(entries)}
+    axes = [(letter, lo, hi) for letter, (lo, hi) in {**ranges, **known}.items()]
+    number = index.xreplace(dict(zip(entries, known, strict=True)))
+    found = [] if nonnegative(number, axes) else [compare("<=", S.Zero, index)]
+    return found if nonnegative(size - 1 - number, axes) else [*found, compare("<", index, size)]
+
+
 def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
     """Conditions that say what widened ranges have lost."""
     found = []

@@ -53,7 +53,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.numeric.evidence.transformer:sigma_plus_eps",
+        evidence="gradproof.models.evidence.transformer:sigma_plus_eps",
         right=r"\operatorname{LN}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta",
         note="Not the same function as layernorm.forward, which torch uses. Where all entries are equal (v = 0) the"
         " derivative is (u − mean u)/ε; automatic differentiation of √v gives NaN there.",
@@ -78,7 +78,7 @@ add(
         "g",
         ("gamma", "beta", "xhat", "x"),
         names={"xhat_bar": "u"},
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:normalised_rows",
+        evidence="gradproof.models.evidence.transformer:normalised_rows",
     )
 )
 
@@ -124,7 +124,7 @@ add(
         shown=("mu", "v", "s", "xhat"),
         absorbed=("c",),
         mode="tangent",
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:two_routes",
+        evidence="gradproof.models.evidence.transformer:two_routes",
         note="The forward route; contracted with u it gives the same x̄ as the backward route.",
         note_zh="前向微分路线；与 u 缩并后得到与反向路线相同的 x̄。",
     )
@@ -154,7 +154,7 @@ add(
                 "BatchNorm is LayerNorm of the transpose",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:normalised_axes",
+        evidence="gradproof.models.evidence.transformer:normalised_axes",
         note="The derivation shown is BatchNorm's own backward pass, in training mode.",
         note_zh="所示推导为 BatchNorm（训练模式）的反向计算。",
     )

@@ -168,6 +168,7 @@ class Reader(Indexing):
         )
         whole = name not in self.recurrences
         axes = [b.settle(letter, key, statement.value, whole) for key, letter in frame.items()]
+        left = [*map(self.written, places)] or [key if key in frame else "" for key in statement.indices or ()]
         b.frames.pop()
         if height(value.expr) > MAX_SUMS:
             message = f"more than {MAX_SUMS} sums inside each other; name an intermediate: S = …; …"
@@ -181,14 +182,16 @@ class Reader(Indexing):
                 hint = f"; give its axes letters, as in {name}[0,i] = …; {name}[t+1,i] = …"
                 message = f"an entry of {name} is a number, not an array of shape {value.shape}{hint}"
                 b.fail(message, statement.value, ShapeError)
-            return self.recurrences[name].add(place, axes, value.expr, statement)
+            return self.recurrences[name].add(place, axes, value.expr, statement, left)
         self.check_complete()
         if any(lo != 0 for _, lo, _ in axes):
             b.fail("an array's index starts at 0; shift the index", statement.value)
         value = Value(
             value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes)
         )
-        return self.finish(name, value)
+        found = self.finish(name, value)
+        b.note_letters(found, list(frame))
+        return found
 
     def check_complete(self) -> None:
         """Check the indices of the statements so far, unless a recurrence is still under construction."""

@@ -14,8 +14,8 @@ import pytest
 
 from gradproof.numeric.backends import BACKENDS, VARIANTS, emitter
 from gradproof.numeric.compile import compile_for, compile_jax, source_for
-from gradproof.numeric.crosschecks import Sample, relative_error
 from gradproof.numeric.lowering.nodes import RESERVED
+from gradproof.numeric.samples import Sample, relative_error
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.language.reader import build
 

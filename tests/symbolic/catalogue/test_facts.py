@@ -7,7 +7,7 @@ import pytest
 
 from gradproof.models.decoding.filters import top_p_filter
 from gradproof.models.decoding.metrics import bleu
-from gradproof.models.evidence.claims import tiny_hessian
+from gradproof.models.evidence.algorithms import tiny_hessian
 from gradproof.models.nets.positions import sinusoids
 from gradproof.models.nets.quantise import quantise
 from gradproof.models.training.optimisers import clip

@@ -6,9 +6,12 @@ import math
 import random
 
 import mpmath
+import numpy as np
 
+from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_most, same
 from gradproof.symbolic.catalogue.optimisation import ADAM_SHAPES, ADAM_STEP
+from gradproof.symbolic.derive import derive
 
 BETAS = {"beta_1": 0.9, "beta_2": 0.999}
 
@@ -97,10 +100,11 @@ def posterior() -> list[Evidence]:
 def training() -> list[Evidence]:
     """Gradient descent on ½Σ(θ − x)² from two starts, against the posterior for two prior means."""
     data = (1.0, 2.0, 6.0)
+    loss = compile_numpy(derive("sum((theta - x)**2)/2", {"theta": "", "x": "n"}, ["theta"]))
 
     def descend(theta: float) -> float:
         for _ in range(200):
-            theta -= 0.1 * sum(theta - x for x in data)
+            theta -= 0.1 * float(loss(theta=theta, x=np.array(data))[1]["theta"])
         return theta
 
     def posterior_mean(prior: float) -> float:
