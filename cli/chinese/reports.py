@@ -32,7 +32,7 @@ REPORTS = {
     "bytes read and written": "读写字节数",
     "backward keeps": "反向计算需保留",
     "nothing": "无",
-    "{} bytes in float64": "float64 下 {} 字节",
+    "{} bytes in {}": "{1} 下 {0} 字节",
     # count, variance
     "assumed: {}": "假设：{}",
     "entries of {}": "{} 的元素个数",
