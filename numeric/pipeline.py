@@ -22,7 +22,7 @@ from gradproof.numeric.lowering.statements import lower_system
 from gradproof.numeric.passes.deleting import with_deletions
 from gradproof.numeric.passes.in_place import InPlace
 from gradproof.numeric.passes.schedule import Schedule
-from gradproof.numeric.passes.sizes import measures, mentioned, readings
+from gradproof.numeric.passes.sizes import measures, mentioned, needs, readings
 from gradproof.numeric.passes.solving import with_solutions
 from gradproof.numeric.passes.spread import spread, spread_out
 from gradproof.numeric.passes.sums import faster, sums_as_products
@@ -43,9 +43,11 @@ class Builder:
         result: Result,
         comment: Callable[[Equation], str],
         overwrite: Sequence[str],
+        typed: System,
     ) -> None:
         self.system, self.result, self.comment = system, result, comment
         self.arrays, self.unused = list(arrays), tuple(unused)
+        self.needs = tuple(dict.fromkeys([*needs(system), *needs(typed)]))
         floats = [a for a in arrays if a.below is None and a.rank]
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
@@ -86,10 +88,11 @@ class Builder:
         Raises GradproofError where the library is missing.
         """
         try:
-            arguments = replace(self.emitter.arguments(self.arrays, self.used, device), unused=self.unused)
+            arguments = self.emitter.arguments(self.arrays, self.used, device)
             names = namespace(self.emitter)
         except ModuleNotFoundError as error:
             raise GradproofError(f"{error.name} is not installed: its code can be printed, but not run") from None
+        arguments = replace(arguments, unused=self.unused, needs=self.needs)
         function = sympy.lambdify(
             [Symbol(name) for name in self.parameters],
             sympy.Tuple(*(Access(name) for name in self.result.names)),
