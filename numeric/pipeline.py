@@ -22,7 +22,7 @@ from gradproof.numeric.lowering.statements import lower_system
 from gradproof.numeric.passes.deleting import with_deletions
 from gradproof.numeric.passes.in_place import InPlace
 from gradproof.numeric.passes.schedule import Schedule
-from gradproof.numeric.passes.sizes import measures, mentioned, readings
+from gradproof.numeric.passes.sizes import measures, mentioned, needs, readings
 from gradproof.numeric.passes.solving import with_solutions
 from gradproof.numeric.passes.spread import spread, spread_out
 from gradproof.numeric.passes.sums import faster, sums_as_products
@@ -42,9 +42,11 @@ class Builder:
         result: Result,
         comment: Callable[[Equation], str],
         overwrite: Sequence[str],
+        typed: System,
     ) -> None:
         self.system, self.result, self.comment = system, result, comment
         self.arrays, self.unused = list(arrays), tuple(unused)
+        self.needs = tuple(dict.fromkeys([*needs(system), *needs(typed)]))
         floats = [a for a in arrays if a.below is None and a.rank]
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
@@ -83,7 +85,8 @@ class Builder:
 
         The last step is `sympy.lambdify` with the emitter as its printer and the program as the schedule of its lines.
         """
-        arguments = replace(self.emitter.arguments(self.arrays, self.used, device), unused=self.unused)
+        arguments = self.emitter.arguments(self.arrays, self.used, device)
+        arguments = replace(arguments, unused=self.unused, needs=self.needs)
         function = sympy.lambdify(
             [Symbol(name) for name in self.parameters],
             sympy.Tuple(*(Access(name) for name in self.result.names)),

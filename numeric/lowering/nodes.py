@@ -25,6 +25,8 @@ from typing import Any, TypeAlias
 
 from sympy import Expr, Integer, Mul, S, sympify
 
+from gradproof.symbolic.equations.expr import nonnegative
+
 Shape = tuple[Expr, ...]
 
 LEAVES = frozenset({"array", "scalar", "empty"})
@@ -323,8 +325,8 @@ def extent(node: Node) -> int:
 
 
 def paddable(node: Node) -> bool:
-    """Whether an array in zeros lies there as one block."""
-    return all(isinstance(place, Cut) and place.step == 1 for place in node.data)
+    """Whether an array in zeros lies there as one block, which is not longer than the zeros at any size."""
+    return all(isinstance(place, Cut) and place.step == 1 and nonnegative(place.count) for place in node.data)
 
 
 def parts(*nodes: Node) -> Iterator[Node]:
