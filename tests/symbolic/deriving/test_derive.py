@@ -226,7 +226,9 @@ def test_as_in_textbooks(text, shapes, value, lines) -> None:
     assert not any("log(Z)" in line for line in found.lines())
 
 
-@pytest.mark.parametrize("text", ["softmax(x) @ y", "E[w[0]] @ x + sum[t=0:n-1](x[t]*x[t+1])", "logdet(S) + x @ inv(S) @ y"])
+@pytest.mark.parametrize(
+    "text", ["softmax(x) @ y", "E[w[0]] @ x + sum[t=0:n-1](x[t]*x[t+1])", "logdet(S) + x @ inv(S) @ y"]
+)
 def test_a_derivation_is_copied_and_stored(text):
     shapes = {"x": "n", "y": "n", "E": "V,n", "w": "b:index=V", "S": "n,n:psd"}
     found = derive(text, shapes, ["x"])
