@@ -29,6 +29,7 @@ from gradproof.symbolic.equations.compose import (
     times,
 )
 from gradproof.symbolic.equations.expr import Access, Size
+from gradproof.symbolic.equations.functions import sigma
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.language.reader import build
 
@@ -148,7 +149,7 @@ def feed_forward(activation: str, dropout: bool) -> Equations:
         used = "ffn.swiglu"
     else:
         system = entry("ffn.backward").renamed({"B": "F"})
-        system = applied(system, "sigma", build(ACTIVATIONS[activation], {"x": ""}))
+        system = applied(system, sigma, build(ACTIVATIONS[activation], {"x": ""}))
         used = "ffn.backward"
     system = batched(with_sizes(system, {"n": "T", "d_ff": "m"}), ("X",))
     system = dropped(dropped(system, "C", "DC", "Cd"), "Y", "D") if dropout else system

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sympy import Add, Expr, Integer, Mul, S
+from sympy import Add, Expr, Function, Integer, Mul, S
 
 from gradproof.symbolic.equations.expr import Access, compare, letters, map_accesses, names, out_letters
 from gradproof.symbolic.equations.functions import where
@@ -188,7 +188,7 @@ def product(system: System, called: str, factors: Sequence[str]) -> System:
         return Mul(*args)
 
     equations = [rewritten(e, lambda expr: rewrite(expr, visit)) for e in system.equations]
-    last = max(k for k, e in enumerate(equations) if e.name in factors)
+    last = max((k for k, e in enumerate(equations) if e.name in factors), default=-1)
     arrays = {**system.arrays, called: array.like(called, PLAIN)}
     ordered = (*equations[: last + 1], new, *equations[last + 1 :])
     return replace(system, arrays=arrays, equations=ordered, _cache={})
@@ -225,12 +225,12 @@ def abbreviated(system: System, numbers: System) -> System:
     return part(system, system.outputs)
 
 
-def applied(system: System, function: str, definition: System) -> System:
+def applied(system: System, function: type[Function], definition: System) -> System:
     """The system with a definition, of one scalar, for a function of which only the name was known (`sigma`)."""
     (argument,), (equation,) = definition.inputs, definition.equations
 
     def visit(node: Expr) -> Expr | None:
-        if str(getattr(node, "func", "")) != function:
+        if not isinstance(node, function):
             return None
         (inner,) = node.args
         return map_accesses(equation.body, lambda _: rewrite(inner, visit), [argument], [])
