@@ -177,7 +177,7 @@ def as_markdown(report: Report) -> str:
     rows = [
         f"| {report.told('array')} | {report.told('shape')} |",
         "|---|---|",
-        *(f"| `{e.name}` | {shape} |" for e, shape in report.rows),
+        *(f"| ${latex.markdown_safe(latex.printed(e.name, report.system))}$ | {shape} |" for e, shape in report.rows),
     ]
     parts += ["\n".join(rows), *report.cost_lines]
     if report.steps:

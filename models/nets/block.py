@@ -13,8 +13,8 @@ form and split where the forward pass ends. What the derived equations read of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -38,27 +38,38 @@ Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Equations:
-    """What a block states: its system of equations, and what comes out.
+    """What a block states: its system of equations, and what comes out. Equal are those that state the same.
 
     `extra` are results that nothing is differentiated through (attention weights, to be looked at). `constant` are
-    inputs without a gradient (dropout masks, positions); integers have none anyway. `entries` are the catalogue's
-    entries that the system was made from.
+    inputs without a gradient (positions, first states); integers have none anyway, nor have `masks`, which dropout
+    draws. `entries` are the catalogue's entries that the system was made from.
     """
 
     name: str
-    system: System = field(hash=False)
+    system: System
     outputs: tuple[str, ...]
     extra: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Equations) and self.key == other.key)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """Two blocks with the same key share their code."""
         inputs = tuple(self.system.arrays[name] for name in self.system.inputs)
-        return self.system.equations, inputs, self.outputs, self.extra, self.constant
+        return self.system.equations, inputs, self.outputs, self.extra, self.constant, self.masks
 
     @cached_property
     def shapes(self) -> dict[str, tuple[str, ...]]:
@@ -68,8 +79,8 @@ class Equations:
     @cached_property
     def variables(self) -> tuple[str, ...]:
         """The inputs that have a gradient."""
-        arrays = self.system.arrays
-        return tuple(n for n in self.system.inputs if n not in self.constant and arrays[n].below is None)
+        arrays, still = self.system.arrays, {*self.constant, *self.masks}
+        return tuple(name for name in self.system.inputs if name not in still and arrays[name].below is None)
 
     def contracted(self) -> System:
         """The equations with Σ (output · its cotangent), the scalar whose adjoint is the backward pass.
@@ -91,10 +102,10 @@ def stated(
     shapes: Mapping[str, str],
     outputs: tuple[str, ...],
     extra: tuple[str, ...] = (),
-    constant: tuple[str, ...] = (),
+    masks: tuple[str, ...] = (),
 ) -> Equations:
     """A block from equations in the expression language, for what the catalogue does not have."""
-    return Equations(name, build(text, shapes), outputs, extra, constant)
+    return Equations(name, build(text, shapes), outputs, extra, masks=masks)
 
 
 def cotangent(name: str) -> str:
@@ -125,7 +136,7 @@ class Block:
     @cached_property
     def differentiated(self) -> Differentiated:
         """Derived and compiled when it is first needed: decoding needs no backward pass."""
-        return differentiated(_Key(self.equations))
+        return differentiated(self.equations)
 
     def evaluate(self, arrays: Arrays) -> dict[str, Array]:
         """The outputs alone."""
@@ -160,23 +171,9 @@ class Differentiated:
     systems: tuple[System, System]  # what was compiled
 
 
-class _Key:
-    """Equations, hashed by what they state and not by their name."""
-
-    def __init__(self, equations: Equations) -> None:
-        self.equations, self.key = equations, equations.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.key == other.key
-
-
 @lru_cache(maxsize=500)
-def differentiated(key: _Key) -> Differentiated:
+def differentiated(equations: Equations) -> Differentiated:
     """Derive, split and compile; once for each distinct block."""
-    equations = key.equations
     forward, whole = equations.system, derived(equations)
     behind = backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
     kept = [name for name in behind.inputs if name in forward.arrays]
@@ -205,14 +202,10 @@ def _shown(system: System, size: str) -> tuple[str, int]:
     return next(found)
 
 
-def compile_forward(equations: Equations, outputs: Iterable[str]) -> Compiled:
-    """The forward code that returns these arrays; compiled once for each distinct block."""
-    return _compiled_forward(_Key(equations), tuple(outputs))
-
-
 @lru_cache(maxsize=500)
-def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
-    return compile_numpy(forward_system(key.equations.system, outputs), outputs, key.equations.name, reuse=True)
+def compile_forward(equations: Equations, outputs: tuple[str, ...]) -> Compiled:
+    """The forward code that returns these arrays; compiled once for each distinct block."""
+    return compile_numpy(forward_system(equations.system, outputs), outputs, equations.name, reuse=True)
 
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:

@@ -17,7 +17,6 @@ from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forwar
 
 Array = NDArray[Any]
 BatchType = TypeVar("BatchType")
-MASKS = ("D", "DA", "DC")  # the inputs of blocks that are dropout masks
 
 
 @dataclass
@@ -176,8 +175,7 @@ class Dropout:
 
     def masks(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
         """The masks that one block reads, by their names in the model."""
-        shapes = step.block.equations.shapes
-        wanted = [name for name in MASKS if name in shapes]
+        shapes, wanted = step.block.equations.shapes, step.block.equations.masks
         if not wanted:
             return {}
         length = sizes(shapes, {own: values[name] for own, name in step.reads.items() if name in values})

@@ -75,7 +75,7 @@ def embedding(dropout: bool) -> Equations:
     """x[t,b] = E[w[b,t]], time first."""
     system = looked_up("E", "x", "p")
     system = dropped(system, "x", "D") if dropout else system
-    return Equations("embedding", system, ("x",), constant=("D",), entries=("embedding.lookup",))
+    return Equations("embedding", system, ("x",), masks=("D",) if dropout else (), entries=("embedding.lookup",))
 
 
 def looked_up(table: str, called: str, width: str) -> System:
@@ -113,7 +113,7 @@ def layer(
     system = compose(system, build(ends, {state: "T+1,B,d" for state in states.values()}))
     outputs = ("s", "last", "last_c") if kind == "lstm" else ("s", "last")
     entries = (*used(kind), *(("embedding.lookup",) if tokens else ()))
-    return Equations(f"{kind}_layer", system, outputs, (), ("m", *states) if encoder else (), entries)
+    return Equations(f"{kind}_layer", system, outputs, (), ("m", *states) if encoder else (), entries=entries)
 
 
 def gate_inputs(products: System, gates: tuple[str, ...], tokens: bool) -> System:
@@ -137,7 +137,7 @@ def kept_at_padding(step: System, before: str, after: str) -> System:
 @lru_cache
 def dropped_states() -> Equations:
     """The states with dropout, for the output."""
-    return stated("dropped", "R = s * D", {"s": "T,B,d", "D": "T,B,d"}, ("R",), constant=("D",))
+    return stated("dropped", "R = s * D", {"s": "T,B,d", "D": "T,B,d"}, ("R",), masks=("D",))
 
 
 @lru_cache
@@ -192,7 +192,7 @@ def attention(kind: str, dropout: bool) -> Equations:
     """The readout s̃ = tanh(a W_a + s W_s + b_c) of all steps; [a; s] W_c is the sum of two products."""
     system = with_axis(with_batch(attend(kind), ("s",)), "T", {"s": 0}).renamed({"y": "R"})
     system = dropped(system, "R", "D") if dropout else system
-    return Equations("attention_readout", system, ("R",), ("alpha",), ("D",), attended(kind))
+    return Equations("attention_readout", system, ("R",), ("alpha",), (), ("D",) if dropout else (), attended(kind))
 
 
 @lru_cache
@@ -213,8 +213,9 @@ def fed_decoder(kind: str, score: str, layers: int, dropout: bool) -> Equations:
     shapes = {state: "T+1,B,d" for state in states.values()} | {"y": "T+1,B,q"}
     shapes |= {"D": "T,B,q"} if dropout else {}
     system = compose(system, build("; ".join([*last, "y_last = y[-1]", result]), shapes))
+    masks = ("D",) if dropout else ()
     extra = ("alpha", *(line.split(" ")[0] for line in last), "y_last")
-    return Equations("fed_decoder", system, ("R",), extra, ("D", "y_0"), (*used(kind), *attended(score)))
+    return Equations("fed_decoder", system, ("R",), extra, ("y_0",), masks, (*used(kind), *attended(score)))
 
 
 def numbered(kind: str, n: str, source: str) -> System:

@@ -63,7 +63,8 @@ def embedding(positions: bool, scaled: bool, dropout: bool) -> Equations:
     system = with_sizes(system.renamed({"X": "x", "h": "x", "P": "p"}), {"n": "T"})
     system = batched(system, ("w",))
     system = dropped(system, "x", "D") if dropout else system
-    return Equations("embedding", system, ("x",), constant=("D", "p"), entries=("embedding.position_sum",))
+    masks = ("D",) if dropout else ()
+    return Equations("embedding", system, ("x",), constant=("p",), masks=masks, entries=("embedding.position_sum",))
 
 
 # ----------------------------------------------------------------------------------------------------------- attention
@@ -114,7 +115,7 @@ def attention(cross: bool, bias: bool, rotary: bool, dropout: bool) -> Equations
     system = heads(bias, rotary, dropout)
     if not cross:
         system = same(with_sizes(system, {"Ts": "T"}), {"Y": "X"} | ({"Ck": "C", "Zk": "Z"} if rotary else {}))
-    return Equations("attention", system, ("R",), ("A",), ("C", "Z", "D", "DA"), ENTRIES[rotary])
+    return Equations("attention", system, ("R",), ("A",), ("C", "Z"), ("D", "DA") if dropout else (), ENTRIES[rotary])
 
 
 @lru_cache
@@ -122,14 +123,14 @@ def keys_values(bias: bool, rotary: bool) -> Equations:
     """The keys (turned, with `rotary`) and values of some positions, for the cache."""
     outputs = ("Kr", "V") if rotary else ("K", "V")
     system = part(heads(bias, rotary, False), outputs).renamed({"Y": "X", "Ck": "C", "Zk": "Z"})
-    return Equations("keys_values", with_sizes(system, {"Ts": "T"}), outputs, (), ("C", "Z"), ENTRIES[rotary])
+    return Equations("keys_values", with_sizes(system, {"Ts": "T"}), outputs, (), ("C", "Z"), (), ENTRIES[rotary])
 
 
 @lru_cache
 def cached_attention(bias: bool, rotary: bool) -> Equations:
     """`attention` for some new positions, with all keys and values given."""
     system = part(heads(bias, rotary, False), ("R", "A"), given=("Kr" if rotary else "K", "V"))
-    return Equations("cached_attention", system, ("R",), ("A",), ("C", "Z"), ENTRIES[rotary])
+    return Equations("cached_attention", system, ("R",), ("A",), ("C", "Z"), (), ENTRIES[rotary])
 
 
 ENTRIES = {False: ("mha.output",), True: ("mha.output", "rope.rotation")}
@@ -151,7 +152,8 @@ def feed_forward(activation: str, dropout: bool) -> Equations:
         used = "ffn.backward"
     system = batched(with_sizes(system, {"n": "T", "d_ff": "m"}), ("X",))
     system = dropped(dropped(system, "C", "DC", "Cd"), "Y", "D") if dropout else system
-    return Equations("feed_forward", plus(system, "Y", "X0"), ("Y",), constant=("D", "DC"), entries=(used,))
+    masks = ("D", "DC") if dropout else ()
+    return Equations("feed_forward", plus(system, "Y", "X0"), ("Y",), masks=masks, entries=(used,))
 
 
 # -------------------------------------------------------------------------------------------------------------- output
@@ -207,4 +209,4 @@ def loss(tied: bool, bias: bool, smoothing: bool, turned: bool = False) -> Equat
     total = build(MEAN, {"weight": "B,T", "e": "B,T"}).renamed({} if smoothing else {"e": "nll"})
     system = compose(compose(logits(tied, bias, turned), words), total)
     entries = (output_entry(tied), "lm.nll", *(("loss.label_smoothing",) if smoothing else ()))
-    return Equations("loss", system, ("L",), ("nll",), ("weight", "epsilon"), entries)
+    return Equations("loss", system, ("L",), ("nll",), ("weight", "epsilon"), entries=entries)

@@ -15,7 +15,7 @@ from typing import Any
 from gradproof.models.errors import TrainingError
 from gradproof.models.nets.block import Block
 from gradproof.models.nets.kinds import make_model
-from gradproof.models.nets.positions import ANGLES
+from gradproof.models.nets.positions import angle_system
 from gradproof.models.nets.wiring import Step
 from gradproof.models.standalone import parts
 from gradproof.models.training import tiny
@@ -25,7 +25,6 @@ from gradproof.numeric.emitters.source import Source
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.printing import text
 
 SIZE = 14  # the symbols of the tasks: four special ones, ten digits
@@ -152,9 +151,8 @@ def _model(file: File, kind: str) -> Iterator[str]:
     if kind == "seq2seq":
         yield f"\nSTATE = {CONFIGS[kind]['width'] // 2}  # width of the encoder's first state\n"
     else:
-        angles = build(ANGLES.replace("Z =", "S ="), {"pos": "T", "number": "p", "base": ""})
         yield f"\nWIDTH = {CONFIGS[kind]['width']}\n"
-        yield file.function(System(angles.arrays, angles.equations, ("C", "S")), "angles")
+        yield file.function(angle_system(), "angles")
         yield parts.POSITIONS
     yield TASKS[kind]
     yield from adam(file)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.data.batches import shards
 from gradproof.models.errors import TrainingError
-from gradproof.models.nets.block import Block, Differentiated, _Key, differentiated
+from gradproof.models.nets.block import Block, Differentiated, Equations, differentiated
 from gradproof.models.nets.model import Dropout, Model, Pass, Result, added
 from gradproof.models.nets.parameters import Parameters
 from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forward
@@ -25,9 +25,9 @@ from gradproof.numeric.compile import compile_torch
 
 
 @lru_cache(maxsize=500)
-def printed(key: _Key) -> Differentiated:
+def printed(equations: Equations) -> Differentiated:
     """The code of a block, printed for torch."""
-    found = differentiated(key)
+    found = differentiated(equations)
     ahead, behind = (compile_torch(system, system.outputs, device="cpu") for system in found.systems)
     return Differentiated(ahead, behind, found.kept, found.cotangents, found.sizes, found.systems)
 
@@ -37,7 +37,7 @@ class TorchBlock(Block):
 
     @cached_property
     def differentiated(self) -> Differentiated:
-        return printed(_Key(self.equations))
+        return printed(self.equations)
 
 
 def torch_steps(steps: list[Step]) -> list[Step]:

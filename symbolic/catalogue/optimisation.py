@@ -3,7 +3,7 @@
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add
 
 EVIDENCE = "gradproof.models.evidence.optimisation:"
-# one step number t with state m_0, v_0; `models/optimisers.py` runs the same equations
+# one step number t with state m_0, v_0; the optimiser of the models runs these very equations
 ADAM = (
     "m = beta_1*m_0 + (1 - beta_1)*g; v = beta_2*v_0 + (1 - beta_2)*g**2; "
     "mhat = m/(1 - beta_1**t); vhat = v/(1 - beta_2**t); "

@@ -217,6 +217,14 @@ def split_off(system: System, name: str, called: str, free_of: Iterable[str]) ->
     return replace(system, arrays={**system.arrays, called: array}, equations=tuple(equations), _cache={})
 
 
+def abbreviated(system: System, numbers: System) -> System:
+    """The system with the names of scalars, which `numbers` defines and now are inputs, where their values stood."""
+    names_of = {equation.body: Access(equation.name) for equation in numbers.equations}
+    system = _with_inputs(system, (Array(equation.name) for equation in numbers.equations))
+    system = system.with_equations(rewritten(e, lambda expr: rewrite(expr, names_of.get)) for e in system.equations)
+    return part(system, system.outputs)
+
+
 def applied(system: System, function: str, definition: System) -> System:
     """The system with a definition, of one scalar, for a function of which only the name was known (`sigma`)."""
     (argument,), (equation,) = definition.inputs, definition.equations

@@ -18,6 +18,17 @@ from gradproof.symbolic.errors import RuleError
 ORDER = 8  # the highest moment of one entry that is used
 
 
+class CentralMoment(Symbol):
+    """E[(q − E q)^k] of an entry of the array q where its law does not give it; no parameter, even one so called.
+
+    >>> CentralMoment("q", 3), CentralMoment("q", 3) == Symbol("mu3_q", real=True)
+    (mu3_q, False)
+    """
+
+    def __new__(cls, array: str, order: int) -> CentralMoment:
+        return Symbol.__new__(cls, f"mu{order}_{array}", real=True)
+
+
 @dataclass(frozen=True)
 class Family:
     """Mean, variance and central moments as functions of the parameters.
@@ -168,7 +179,7 @@ class Law:
                 f"the central moment of order {k} of {self.name} is needed, and it may differ from entry to entry: "
                 f"declare iid=, normal= or kurt="
             )
-        return Symbol(f"mu{k}_{self.name}", real=True)
+        return CentralMoment(self.name, k)
 
     def raw(self, k: int) -> Expr:
         """E[x^k]; the square is written as mean² + variance.

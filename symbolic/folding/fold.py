@@ -37,7 +37,7 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import absolute, sigmoid
 from gradproof.symbolic.equations.numbers import decimal
-from gradproof.symbolic.equations.roles import HELPER, Kind
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
@@ -148,7 +148,11 @@ def _layers(system: System, derived: Iterable[str]) -> set[str]:
 
 def of_helpers(system: System) -> set[str]:
     """The adjoints and tangents of helpers."""
-    return {n for n, a in system.arrays.items() if a.role.differential and a.role.source == HELPER}
+    return {
+        n
+        for n, a in system.arrays.items()
+        if a.role.differential and a.role.source and a.role.source.kind is Kind.HELPER
+    }
 
 
 def trivial(body: Expr) -> bool:

@@ -8,7 +8,7 @@ from sympy import Expr, Symbol
 
 from gradproof.symbolic.equations.expr import Access, Index
 from gradproof.symbolic.equations.functions import absolute
-from gradproof.symbolic.equations.laws import ORDER, Law, root
+from gradproof.symbolic.equations.laws import ORDER, CentralMoment, Law, root
 from gradproof.symbolic.moments.integral import Integral
 from gradproof.symbolic.moments.result import Writer
 from gradproof.symbolic.printing import text
@@ -30,7 +30,7 @@ def assumptions(
         found.append(f"{listed} 相互独立" if zh else f"{listed} are independent of each other")
     for symbol in sorted(value.free_symbols, key=str):
         for law, order in ((law, order) for law in used for order in range(3, ORDER + 1)):
-            if symbol.name == f"mu{order}_{law.name}":
+            if symbol == CentralMoment(law.name, order):
                 found.append(f"{writer.text(symbol)} = E[({law.name} − E {law.name})^{order}]")
     found += [f"{writer.text(length)} ≥ 0" for length in integral.lengths]
     found += [unequal(ratio, count, writer, zh) for ratio, count in ratios.items()]

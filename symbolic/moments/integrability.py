@@ -25,7 +25,7 @@ from gradproof.symbolic.equations.expr import (
     substitute,
 )
 from gradproof.symbolic.equations.functions import where
-from gradproof.symbolic.equations.laws import ORDER, Law
+from gradproof.symbolic.equations.laws import ORDER, CentralMoment, Law
 from gradproof.symbolic.moments.growth import CONSTANT, Bounds, equal
 from gradproof.symbolic.moments.one_density import NEGATIVE, Divergent, OneDensity
 
@@ -43,8 +43,8 @@ class Doubt:
 
     def settled(self, value: Expr) -> bool:
         """Whether a value names a moment of that order or a higher one, and so takes it for finite."""
-        later = {f"mu{k}_{self.name}" for k in range(3, ORDER + 1) if k >= self.power}
-        return not later.isdisjoint(symbol.name for symbol in value.free_symbols)
+        later = {CentralMoment(self.name, k) for k in range(3, ORDER + 1) if k >= self.power}
+        return not later.isdisjoint(value.free_symbols)
 
 
 def doubts(factors: Sequence[Expr], bounds: Bounds) -> list[Doubt]:

@@ -7,7 +7,7 @@ import pytest
 
 from gradproof.models.nets import recurrent_equations
 from gradproof.models.nets import transformer_equations as equations
-from gradproof.models.nets.block import Block, _Key, derived, differentiated, stated
+from gradproof.models.nets.block import Block, derived, differentiated, stated
 from gradproof.models.nets.transformer import Transformer, TransformerConfig
 from gradproof.symbolic.equations.roles import Kind
 
@@ -34,14 +34,14 @@ def test_every_step_of_a_blocks_derivation_is_checked(name: str) -> None:
 
 
 def test_a_relu_keeps_its_result_alone() -> None:
-    kept = differentiated(_Key(equations.feed_forward("relu", False))).kept
+    kept = differentiated(equations.feed_forward("relu", False)).kept
     assert "C" in kept
     assert "F" not in kept
 
 
 def test_an_outer_product_is_not_made() -> None:
     """The adjoint of F is v_k e_tj: both sums over it are products with v and e."""
-    behind = differentiated(_Key(recurrent_equations.attention("additive", False))).systems[1]
+    behind = differentiated(recurrent_equations.attention("additive", False)).systems[1]
     assert behind.of(Kind.ADJOINT, "e")
     assert not behind.of(Kind.ADJOINT, "F")
 
@@ -58,7 +58,7 @@ def test_layers_share_their_code() -> None:
 
 
 def test_the_backward_pass_keeps_weights_instead_of_scores() -> None:
-    kept = differentiated(_Key(equations.attention(False, True, False, False))).kept
+    kept = differentiated(equations.attention(False, True, False, False)).kept
     assert {"A", "Q", "K", "V", "H"} <= set(kept)
     assert {"S", "Sm", "E", "Z"}.isdisjoint(kept)
 

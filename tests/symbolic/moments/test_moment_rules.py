@@ -11,6 +11,7 @@ from sympy import Symbol, expand
 from gradproof.symbolic import moments
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.laws import CentralMoment
 from gradproof.symbolic.errors import ExpressionError, GradproofError, RuleError, ShapeError
 from gradproof.symbolic.folding.checks import StepError
 from gradproof.symbolic.language.reader import build
@@ -97,7 +98,8 @@ def test_independent_expressions_are_uncorrelated() -> None:
 
 def test_third_and_fourth_moments_are_symbols() -> None:
     found = moments.variance("sum(q**2)", {"q": "d:iid=mu,s**2"})
-    mu3, mu4, mu, s = (Symbol(name, real=True) for name in ("mu3_q", "mu4_q", "mu", "s"))
+    mu3, mu4 = CentralMoment("q", 3), CentralMoment("q", 4)
+    mu, s = (Symbol(name, real=True) for name in ("mu", "s"))
     (d,) = found.system.sizes
     assert expand(found.value - d * (mu4 - s**4 + 4 * mu * mu3 + 4 * mu**2 * s**2)) == 0
     assert any("E[(q − E q)^3]" in text for text in found.assumptions)
