@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gradproof.numeric.backends import emitter
-from gradproof.numeric.emitters.arguments import Arguments
+from gradproof.numeric.emitters.arguments import ArgumentError, Arguments
 from gradproof.numeric.emitters.expressions import Emitter
 from gradproof.numeric.emitters.source import Result, Source
 from gradproof.numeric.passes.sizes import readings
@@ -63,7 +63,10 @@ class Compiled:
 
     def __call__(self, **arrays: Any) -> Any:
         values, dtype = self.arguments.check(arrays)
-        result = self.function(**values)
+        try:
+            result = self.function(**values)
+        except ZeroDivisionError:
+            raise ArgumentError("a number that sizes give is divided by 0: a mean over no entries, say") from None
         inputs = list(values.values())
         value, found = (None, result) if self.gradients is None else result
         finished = {name: self.arguments.finish(array, dtype, inputs) for name, array in found.items()}
@@ -174,7 +177,8 @@ def builder(
         arrays, unused = parted(system, [system.arrays[name] for name in declared], {*read, *derived.wrt})
         derivatives = [n for n in system.defined if n not in derived.forward.defined]
     silent = comment or (lambda equation: "")
-    return Builder(stabilise(system, derivatives), emitter, arrays, unused, result, silent, overwrite)
+    typed = derived if isinstance(derived, System) else derived.forward
+    return Builder(stabilise(system, derivatives), emitter, arrays, unused, result, silent, overwrite, typed)
 
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:

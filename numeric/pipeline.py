@@ -22,12 +22,13 @@ from gradproof.numeric.lowering.statements import lower_system
 from gradproof.numeric.passes.deleting import with_deletions
 from gradproof.numeric.passes.in_place import InPlace
 from gradproof.numeric.passes.schedule import Schedule
-from gradproof.numeric.passes.sizes import measures, mentioned, readings
+from gradproof.numeric.passes.sizes import measures, mentioned, needs, readings
 from gradproof.numeric.passes.solving import with_solutions
 from gradproof.numeric.passes.spread import spread, spread_out
 from gradproof.numeric.passes.sums import faster, sums_as_products
 from gradproof.symbolic.equations.expr import Access
 from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.errors import GradproofError
 
 
 class Builder:
@@ -42,9 +43,11 @@ class Builder:
         result: Result,
         comment: Callable[[Equation], str],
         overwrite: Sequence[str],
+        typed: System,
     ) -> None:
         self.system, self.result, self.comment = system, result, comment
         self.arrays, self.unused = list(arrays), tuple(unused)
+        self.needs = tuple(dict.fromkeys([*needs(system), *needs(typed)]))
         floats = [a for a in arrays if a.below is None and a.rank]
         like = {array.shape: identifier(array.name) for array in reversed(floats)}
         dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
@@ -82,12 +85,18 @@ class Builder:
         """The function, and how it takes its arguments.
 
         The last step is `sympy.lambdify` with the emitter as its printer and the program as the schedule of its lines.
+        Raises GradproofError where the library is missing.
         """
-        arguments = replace(self.emitter.arguments(self.arrays, self.used, device), unused=self.unused)
+        try:
+            arguments = self.emitter.arguments(self.arrays, self.used, device)
+            names = namespace(self.emitter)
+        except ModuleNotFoundError as error:
+            raise GradproofError(f"{error.name} is not installed: its code can be printed, but not run") from None
+        arguments = replace(arguments, unused=self.unused, needs=self.needs)
         function = sympy.lambdify(
             [Symbol(name) for name in self.parameters],
             sympy.Tuple(*(Access(name) for name in self.result.names)),
-            modules=[namespace(self.emitter)],
+            modules=[names],
             printer=self.emitter,
             cse=lambda outputs: (self.lines, self.result),
         )

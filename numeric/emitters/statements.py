@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy
-from sympy import Expr
+from sympy import Expr, S
 
 from gradproof.numeric.emitters.numbers import COMPARE, POSTFIX, NumberEmitter
+from gradproof.numeric.lowering.lower import length
 from gradproof.numeric.lowering.nodes import Cut, Node, Place
 from gradproof.numeric.lowering.program import (
     Assign,
@@ -24,6 +25,7 @@ from gradproof.numeric.lowering.program import (
     Update,
     Write,
 )
+from gradproof.symbolic.equations.expr import letters
 
 INDENT = "    "
 
@@ -136,7 +138,9 @@ class StatementEmitter(NumberEmitter, ABC):
             return self.number((place - size).expand() if (place - size).expand() == -1 else place)
         start = "" if place.start == 0 else self.number(place.start)
         behind = (place.stop - size).expand()
-        stop = "" if behind == 0 else self.number(behind if behind.is_Integer and behind < 0 else place.stop)
+        inside = behind.is_Integer and behind < 0
+        end = place.stop if letters(place.stop) else length(S.Zero, place.stop)  # a count from a letter on is positive
+        stop = "" if behind == 0 else self.number(behind if inside else end)
         return f"{start}:{stop}" + (f":{self.number(sympy.sympify(place.step))}" if place.step != 1 else "")
 
     def placed(self) -> str:
@@ -152,9 +156,8 @@ class StatementEmitter(NumberEmitter, ABC):
         return self.form(kind, shape=self.shape(shape), dtype=self.typed())
 
     def shape(self, sizes: Sequence[Expr]) -> str:
-        if len(sizes) == 1:
-            return self.number(sizes[0])
-        return f"({', '.join(map(self.number, sizes))})"
+        texts = [self.number(length(S.Zero, size)) for size in sizes]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
     # ----------------------------------------------------------------------------- what the emitter of a library gives
 

@@ -198,6 +198,17 @@ def extreme(bound: Expr, ranges: Ranges, sign: int) -> Expr:
     return bound
 
 
+def length(lo: Expr, hi: Expr) -> Expr:
+    """How many values lie between two bounds; none where the upper is the smaller one.
+
+    >>> from gradproof.symbolic.equations.expr import Size
+    >>> length(S.One, Size("n")), length(S(2), Size("n"))
+    (n - 1, Max(0, n - 2))
+    """
+    size = (hi - lo).expand()
+    return size if surely(size) else Max(S.Zero, size)
+
+
 def surely(expr: Expr) -> bool:
     """Whether an expression in sizes is at least 0; it may hold a smaller or larger of two.
 
@@ -331,7 +342,7 @@ def lower_reduce(low: Lowering, expr: Reduce, ranges: Ranges, wanted: Sequence[I
     result = reduced(low, expr.op, part, present)
     missing = [letter for letter in summed if letter not in part.letters]
     if expr.op == "prod" and missing:
-        times = Mul(*((hi - lo).expand() for letter, (lo, hi) in inner.items() if letter in missing))
+        times = Mul(*(length(lo, hi) for letter, (lo, hi) in inner.items() if letter in missing))
         powers = [result, Part(low.graph.scalar(times))]
         return low.elementwise("pow", lambda nodes: low.graph.pow(*nodes), powers, wanted)
     return result

@@ -60,6 +60,8 @@ def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges, wanted: Sequ
     over, rest = [x for x in inside if x in read], [x for x in part.letters if x not in read]
     sizes = {x: (hi - lo).expand() for x, (lo, hi) in ranges.items()} | {x: extent[x] for x in (*read, *rest)}
     values = low.graph.number(low.align(part, [*over, *rest]))
+    if values.rank:  # np.add.at of NumPy 2.4 reads past the end of values that it would have to repeat
+        values = low.graph.broadcast(values, [sizes[x] for x in (*over, *rest)])
     indices = [low.align(places[x], over) for x in at]
     node = low.graph.make("scatter", [values, *indices], (), [sizes[x] for x in (*at, *rest)])
     return Part(node, (*at, *rest))
@@ -86,8 +88,9 @@ def find_overlaps(low: Lowering, terms: Terms) -> None:
             else:
                 terms.axes = [axis for axis in terms.axes if axis[0] != row]
                 terms.overlaps.append(Overlap(letter, row, column, step, -offset))
-                terms.after += [f for f in terms.factors if letter in letters(f) and row not in letters(f)]
-                terms.factors = [f for f in terms.factors if letter not in letters(f) or row in letters(f)]
+                inner = terms.summed | terms.running | {row}
+                terms.after += [f for f in terms.factors if letter in letters(f) and not letters(f) & inner]
+                terms.factors = [f for f in terms.factors if f not in terms.after]
             terms.ranges[column] = (S.Zero, count)
             moved = {letter: value}
             terms.factors = [p for f in terms.factors for p in Mul.make_args(_moved(f, moved))]

@@ -280,7 +280,7 @@ def _selected(ev: Evaluator, value: Tensor, axis: int, p: int | Tensor, item: as
     """One entry along an axis."""
     size = value.shape[axis]
     if ev.probing:
-        return value.select(axis, 0)
+        return value.new_zeros([*value.shape[:axis], *value.shape[axis + 1 :]])
     p = _inside(ev, item, p, size)
     if isinstance(p, int):
         return value.select(axis, p)

@@ -22,15 +22,27 @@ from sympy.core.symbol import Str
 Axis = tuple["Index", Expr, Expr]  # letter, first value, one past the last
 
 
-class Index(Symbol):
+class Named(Symbol):
+    """A symbol whose name says all of it, to pickle and to copy too."""
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, bool]]:
+        return (self.name,), {}
+
+
+class Index(Named):
     """An index letter."""
 
     def __new__(cls, name: str) -> Index:
         return Symbol.__new__(cls, name, integer=True)
 
 
-class Size(Symbol):
-    """A size: a positive integer known only by its name."""
+class Size(Named):
+    """A size: a positive integer known only by its name.
+
+    >>> import copy
+    >>> copy.deepcopy(Size("n") + 1)
+    n + 1
+    """
 
     def __new__(cls, name: str) -> Size:
         return Symbol.__new__(cls, name, integer=True, positive=True)
@@ -332,6 +344,18 @@ def _least(body: Expr, tied: list[list[Axis]]) -> list[Axis]:
 
 def sum_(body: Expr | int, axes: Sequence[tuple[Index, Expr | int, Expr | int]]) -> Expr:
     return reduce_("sum", body, axes)
+
+
+def count(axes: Sequence[Axis], outer: Iterable[Axis] = ()) -> Expr:
+    """How many values letters take: the length of a range, or a sum of ones where a range may be empty or end early.
+
+    >>> i, n = Index("i"), Size("n")
+    >>> count([(i, S.One, n)]), count([(i, Integer(2), n)])
+    (n - 1, sum[b1=2:n](1))
+    """
+    known = [*outer, *axes]
+    lengths = [(hi - lo, [(letter, lo, hi)]) for letter, lo, hi in axes]
+    return Mul(*(length if nonnegative(length, known) else sum_(S.One, axis) for length, axis in lengths))
 
 
 def open_(expr: Reduce, scope: Iterable[Index]) -> tuple[Expr, list[Axis]]:

@@ -25,6 +25,7 @@ from gradproof.symbolic.equations.expr import (
     Index,
     Reduce,
     accesses,
+    count,
     count_accesses,
     decided,
     letters,
@@ -402,7 +403,7 @@ def _connected(factors: Sequence[Expr], axes: Sequence[Axis]) -> list[tuple[list
 def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
     """The sum of one connected group."""
     if not factors and len(axes) == 1:
-        return axes[0][2] - axes[0][1]
+        return count(axes, outer)
     for axis in axes:
         readers = [base for factor in factors for base in _copies(factor) if axis[0] in letters(base)]
         known = _known_sum(readers, axis, facts)

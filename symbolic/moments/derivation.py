@@ -60,7 +60,7 @@ class Work:
         for equation, system in unrolls:
             self.unrolled(equation, system)
         for name, body in zip(self.label, self.bodies, strict=True):
-            self.log("forward", self.named(name), body, body, "by definition")
+            self.log("forward", self.named(name), body, body, "by definition", averaged=False)
 
     def inputs_only(self, system: System, random: Iterable[str]) -> tuple[Expr, list[Equation]]:
         """The output with everything put in that depends on a random array; recurrences in closed form."""
@@ -98,16 +98,24 @@ class Work:
         return Writer(self.system, tuple(letter for letter, _, _ in axes), shown, frozenset(self.laws))
 
     def log(
-        self, rule: str, left: str, before: Expr, after: Expr, checked: str, writer: Writer | None = None, **words: str
+        self,
+        rule: str,
+        left: str,
+        before: Expr,
+        after: Expr,
+        checked: str,
+        writer: Writer | None = None,
+        averaged: bool = True,
+        **words: str,
     ) -> None:
         why = reason(rule, self.lang, **words)
-        self.steps.append(MomentStep(rule, why, left, before, after, checked, writer or self.writer))
+        self.steps.append(MomentStep(rule, why, left, before, after, checked, writer or self.writer, averaged))
 
     def move(self, rule: str, left: str, before: Expr, after: Expr, over: Iterable[str] = (), **words: str) -> Expr:
         """A step whose two sides have one average over the outcomes of the arrays in `over`."""
         if before != after:
             checked = same_average(self.world, [before], after, self.axes, over)
-            self.log(rule, left, before, after, checked or NOT_ENUMERATED, None, **words)
+            self.log(rule, left, before, after, checked or NOT_ENUMERATED, None, bool(self.laws), **words)
         return after
 
     def unrolled(self, equation: Equation, system: System) -> None:
@@ -115,7 +123,7 @@ class Work:
         checked = same_average(World(system, self.laws, {}), [target], equation.body, equation.axes, ())
         writer, name = self.writer_for(equation.axes), text.printed(equation.name, self.system)
         how = checked or NOT_ENUMERATED
-        self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, name=name)
+        self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, False, name=name)
 
     # --- the moments
 
