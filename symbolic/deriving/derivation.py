@@ -90,6 +90,7 @@ class Derivation:
     listed: tuple[str, ...] = ()  # derived arrays that are printed among the results, in this order
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"
+    directions: Mapping[str, str] = field(default_factory=dict)  # along which a variable changes
 
     @cached_property
     def definitions(self) -> tuple[Equation, ...]:
