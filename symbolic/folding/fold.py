@@ -440,7 +440,7 @@ def _known_sum(readers: Sequence[Expr], axis: Axis, facts: Facts) -> Expr | None
 
 
 def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:
-    """Whether a term alone is summed by a rule: a delta, a letter that nothing else reads, a known sum, sums that part."""
+    """Whether a term alone is summed by a rule: a delta, an unread letter, a known sum, sums that part."""
     rest = [other for other in factors if other is not factor]
     for term in factor.args:
         own = Mul.make_args(term)
