@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradproof.numeric import compile_numpy, compile_torch, crosscheck
+    from gradproof.numeric import compile_jax, compile_numpy, compile_torch, crosscheck
     from gradproof.symbolic import catalogue, check, derive
     from gradproof.symbolic.moments import expectation, variance
 
@@ -25,6 +25,7 @@ _HOME = {
     "derive": "symbolic",
     "expectation": "symbolic.moments",
     "variance": "symbolic.moments",
+    "compile_jax": "numeric",
     "compile_numpy": "numeric",
     "compile_torch": "numeric",
     "crosscheck": "numeric",
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "catalogue",
     "check",
+    "compile_jax",
     "compile_numpy",
     "compile_torch",
     "crosscheck",

@@ -26,7 +26,7 @@ COMMANDS = {
     "verify": ("commands.verify", "Compare derived formulas with torch autograd and other independent sources."),
     "variance": ("commands.moments", "The variance of an expression of random arrays."),
     "expectation": ("commands.moments", "The expectation of an expression of random arrays."),
-    "count": ("commands.moments", "Count parameters and operations."),
+    "count": ("commands.count", "Count parameters and operations."),
     "export": ("commands.export", "Write formulas as LaTeX, PDF, Markdown, HTML or a notebook."),
     "experiment": ("commands.experiment", "Run an experiment: a table, a figure, a conclusion."),
     "code": ("commands.code", "Write the code of a formula or a model to a file that stands alone."),

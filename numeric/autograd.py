@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,9 +10,7 @@ from torch import Tensor
 from torch.autograd import functional
 
 from gradproof.numeric.reference.evaluator import evaluate
-
-if TYPE_CHECKING:
-    from gradproof.numeric.crosscheck import Oracle, Sample
+from gradproof.numeric.samples import Oracle, Sample
 
 
 def torch_results(

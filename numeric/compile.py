@@ -1,39 +1,22 @@
-"""Compile a system of index equations to a function on arrays, whose source can be read and stands alone.
-
-One call of `sympy.lambdify` makes the function: `printer=` is our printer, and `cse=` is a callable that lowers the
-equations and returns the lines.
-"""
+"""Compile a system of index equations to a function on arrays, whose source can be read and stands alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-import sympy
-from sympy import Symbol
-
-from gradproof.numeric.emitters.arguments import Arguments
+from gradproof.numeric.backends import emitter
+from gradproof.numeric.emitters.arguments import ArgumentError, Arguments
 from gradproof.numeric.emitters.expressions import Emitter
-from gradproof.numeric.emitters.numpy_emitter import InPlaceNumpyEmitter, NumpyEmitter, ufuncs
-from gradproof.numeric.emitters.source import Result, complete, documented, header, namespace
-from gradproof.numeric.emitters.torch_emitter import TorchEmitter
-from gradproof.numeric.lowering.lower import Lowering
-from gradproof.numeric.lowering.nodes import Node, identifier, parts
-from gradproof.numeric.lowering.program import Assign, Program, nodes_of, walk
-from gradproof.numeric.lowering.stable import stabilise
-from gradproof.numeric.lowering.statements import lower_system
-from gradproof.numeric.passes.deleting import with_deletions
-from gradproof.numeric.passes.in_place import InPlace
-from gradproof.numeric.passes.schedule import Schedule
-from gradproof.numeric.passes.sizes import measures, mentioned, readings
-from gradproof.numeric.passes.solving import with_solutions
-from gradproof.numeric.passes.spread import spread, spread_out
-from gradproof.numeric.passes.sums import faster, sums_as_products
-from gradproof.symbolic.equations.expr import Access, Size, names
+from gradproof.numeric.emitters.source import Result, Source
+from gradproof.numeric.passes.sizes import readings
+from gradproof.numeric.passes.stable import stabilise
+from gradproof.numeric.pipeline import Builder
+from gradproof.symbolic.equations.expr import Size, names
 from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Array, Equation, System
-from gradproof.symbolic.language.syntax import Program as Sentences
+from gradproof.symbolic.language.syntax import Program
 
 
 class Derived(Protocol):
@@ -59,7 +42,7 @@ class Derivation(Protocol):
     @property
     def gradients(self) -> Mapping[str, Derived]: ...
     @property
-    def program(self) -> Sentences: ...
+    def program(self) -> Program: ...
     def line(self, equation: Equation) -> str: ...
 
 
@@ -68,14 +51,22 @@ class Compiled:
     """A function on arrays; call it with the arrays by name."""
 
     name: str
-    source: str
+    code: Source
     function: Callable[..., Any]
     arguments: Arguments
     gradients: tuple[str, ...] | None  # the variables, if the function returns (value, gradients)
 
+    @property
+    def source(self) -> str:
+        """A file that stands alone."""
+        return str(self.code)
+
     def __call__(self, **arrays: Any) -> Any:
         values, dtype = self.arguments.check(arrays)
-        result = self.function(**values)
+        try:
+            result = self.function(**values)
+        except ZeroDivisionError:
+            raise ArgumentError("a number that sizes give is divided by 0: a mean over no entries, say") from None
         inputs = list(values.values())
         value, found = (None, result) if self.gradients is None else result
         finished = {name: self.arguments.finish(array, dtype, inputs) for name, array in found.items()}
@@ -100,7 +91,7 @@ def compile_numpy(
 
     `comment` gives the line of comment above each equation; a derivation's own formulas are taken otherwise.
 
-    >>> from gradproof.symbolic.equations.expr import Index, Size, sum_
+    >>> from gradproof.symbolic.equations.expr import Access, Index, Size, sum_
     >>> from gradproof.symbolic.equations.system import Array
     >>> from gradproof.symbolic.equations.calculus import whole
     >>> i, n = Index("i"), Size("n")
@@ -109,8 +100,8 @@ def compile_numpy(
     >>> float(f(x=[1.0, 2.0, 2.0])["L"])
     9.0
     """
-    emitter = InPlaceNumpyEmitter if reuse or overwrite else NumpyEmitter
-    return compile_for(emitter, derived, outputs, name, comment, overwrite=overwrite)
+    chosen = emitter("in-place numpy" if reuse or overwrite else "numpy")
+    return compile_for(chosen, derived, outputs, name, comment, overwrite=overwrite)
 
 
 def compile_torch(
@@ -124,7 +115,17 @@ def compile_torch(
 
     "auto" is the GPU where there is one. The function takes and returns tensors; autograd is not used.
     """
-    return compile_for(TorchEmitter, derived, outputs, name, comment, device)
+    return compile_for(emitter("torch"), derived, outputs, name, comment, device)
+
+
+def compile_jax(
+    derived: System | Derivation,
+    outputs: Sequence[str] | None = None,
+    name: str = "",
+    comment: Callable[[Equation], str] | None = None,
+) -> Compiled:
+    """The function of `compile_numpy` as JAX code, under `jax.jit`; it takes and returns arrays of JAX."""
+    return compile_for(emitter("jax"), derived, outputs, name, comment)
 
 
 def compile_for(
@@ -137,12 +138,19 @@ def compile_for(
     overwrite: Sequence[str] = (),
 ) -> Compiled:
     """Lower, rewrite, spell and compile, for one array library."""
-    return builder(emitter, derived, outputs, comment, overwrite).build(name, device)
+    made = builder(emitter, derived, outputs, comment, overwrite)
+    function, arguments = made.function(name, device)
+    return Compiled(made.named(name), made.source(name), function, arguments, made.result.variables)
 
 
-def source_for(emitter: type[Emitter], derived: System | Derivation) -> str:
-    """The code alone: the library that it calls need not be installed."""
-    return builder(emitter, derived).source("")
+def source_for(backend: str, derived: System | Derivation) -> str:
+    """The code for an array library, which need not be installed.
+
+    >>> from gradproof.symbolic import derive
+    >>> print(source_for("jax", derive("x @ x", shapes={"x": "n"}, wrt="x")).splitlines()[-1])
+        return L, {"x": x_bar}
+    """
+    return str(builder(emitter(backend), derived).source(""))
 
 
 def builder(
@@ -169,7 +177,8 @@ def builder(
         arrays, unused = parted(system, [system.arrays[name] for name in declared], {*read, *derived.wrt})
         derivatives = [n for n in system.defined if n not in derived.forward.defined]
     silent = comment or (lambda equation: "")
-    return Builder(stabilise(system, derivatives), emitter, arrays, unused, result, silent, overwrite)
+    typed = derived if isinstance(derived, System) else derived.forward
+    return Builder(stabilise(system, derivatives), emitter, arrays, unused, result, silent, overwrite, typed)
 
 
 def comments(derived: Derivation) -> Callable[[Equation], str]:
@@ -220,93 +229,3 @@ def parted(system: System, arrays: Sequence[Array], read: Collection[str]) -> tu
         if array not in used and not (readings([array]).keys() & sizes) <= readings(used).keys():
             used.append(array)
     return [array for array in arrays if array in used], [array for array in arrays if array not in used]
-
-
-class Builder:
-    """Everything between a system and its compiled function: the passes in their order, and the spelling."""
-
-    def __init__(
-        self,
-        system: System,
-        emitter: type[Emitter],
-        arrays: Sequence[Array],
-        unused: Sequence[Array],
-        result: Result,
-        comment: Callable[[Equation], str],
-        overwrite: Sequence[str],
-    ) -> None:
-        self.system, self.result, self.comment = system, result, comment
-        self.arrays, self.unused = list(arrays), tuple(unused)
-        floats = [a for a in arrays if a.below is None and a.rank]
-        like = {array.shape: identifier(array.name) for array in reversed(floats)}
-        dtype = f"{identifier(floats[0].name)}.dtype" if floats else ""
-        self.quick = InPlace(ufuncs(), bool(dtype), overwrite) if issubclass(emitter, InPlaceNumpyEmitter) else None
-        self.emitter, self.measuring = emitter(like, dtype), emitter(like, dtype)
-        self.program = self.rewritten()
-        lines = self.emitter.assignments(self.program.statements)
-        read = readings(self.arrays)
-        self.used = mentioned(system, self.emitter.symbols, read)
-        self.lines = [*self.emitter.assignments(measures(self.arrays, read, self.used)), *lines]
-        self.sizes = [str(size) for size in self.used if size not in read]
-        self.risky = any(
-            node.op == "where" and node.data[0] for s in walk(self.program.statements) for node in parts(*nodes_of(s))
-        )
-
-    def rewritten(self) -> Program:
-        low = Lowering(self.system)
-        returned = [identifier(name) for name in self.result.names]
-        statements = with_solutions(low.graph, lower_system(low, self.system), returned)
-        taken = [*map(identifier, self.system.arrays), *(size.name for size in self.system.sizes)]
-        program = Schedule(low.graph, statements, self, returned, taken, self.comment).program
-        program = with_deletions(program)
-        return self.quick.program(program) if self.quick else spread_out(program)
-
-    def line(self, statement: Assign, owned: Collection[str]) -> int:
-        """The length of the longest line of a statement, as the passes will leave it."""
-        found = self.quick.statement(statement, owned) if self.quick else spread(statement, owned)
-        found = sums_as_products(found) if self.quick else found
-        return max(len(line) for s in found for line in self.measuring.lines(s))
-
-    def part(self, node: Node) -> int:
-        return len(self.measuring.expression(faster(node) if self.quick else node))
-
-    def build(self, name: str, device: str) -> Compiled:
-        name = self.named(name)
-        arguments = replace(self.emitter.arguments(self.arrays, self.used, device), unused=self.unused)
-        function = self.function(namespace(self.emitter))
-        function.__name__, function.__doc__ = name, self.docstring().strip().strip('"')
-        run = self.emitter.decorate(function, self.risky, self.sizes)
-        return Compiled(name, self.source(name), run, arguments, self.result.variables)
-
-    def function(self, names: dict[str, Any]) -> Callable[..., Any]:
-        """The last step: `sympy.lambdify` with our printer, and the program as the schedule of its lines."""
-        return sympy.lambdify(
-            [Symbol(name) for name in self.parameters],
-            sympy.Tuple(*(Access(name) for name in self.result.names)),
-            modules=[names],
-            printer=self.emitter,
-            cse=lambda outputs: (self.lines, self.result),
-        )
-
-    @property
-    def parameters(self) -> list[str]:
-        return [*(identifier(array.name) for array in self.arrays), *map(identifier, self.sizes)]
-
-    def named(self, name: str) -> str:
-        return name or ("forward" if self.result.variables is None else "value_and_gradients")
-
-    def source(self, name: str) -> str:
-        """A file that stands alone."""
-        body = [f"    {target} = {value}" for target, value in self.lines] + self.result.lines()
-        head = header(self.named(name), self.parameters)
-        decorator = self.emitter.decorator(self.risky, self.sizes)
-        return complete(self.emitter, head, decorator, self.docstring(), body)
-
-    def docstring(self) -> str:
-        """What the function computes, and the shapes of its arguments."""
-        value, *_ = self.result.names
-        what = ", ".join(self.result.names)
-        if self.result.variables is not None:
-            what = f"{value} and its gradients with respect to {', '.join(self.result.variables)}"
-        shapes = [f"{a.name} ({', '.join(map(self.measuring.number, a.shape))})" for a in self.arrays]
-        return documented(f"{what}.", shapes)

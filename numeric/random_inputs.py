@@ -59,7 +59,7 @@ def _array(array: Array, sizes: Mapping[Symbol, int], seed: int, positive: bool)
     shape = tuple(int(size.xreplace(dict(sizes))) for size in array.shape)
     if array.below is not None:
         numbers = np.asarray(rng.integers(0, int(array.below.xreplace(dict(sizes))), shape))
-        if array.below == 2 and array.rank > 1:
+        if array.below == 2 and array.rank > 1 and shape[-1]:
             numbers[..., 0] = 1  # a mask: no row forbids everything
         return numbers
     values: np.ndarray = rng.uniform(0.2, 1.5, shape) if positive else rng.normal(size=shape)

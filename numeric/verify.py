@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from gradproof.numeric.crosscheck import Oracle, Row, crosscheck
+from gradproof.numeric.crosschecks import Row, crosscheck
 from gradproof.numeric.oracles import find
+from gradproof.numeric.samples import Oracle
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import rows
 from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
-from gradproof.symbolic.checking.check import check
+from gradproof.symbolic.catalogue.verdict import NOT_COMPARED, judged, verdict_of
 from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.errors import GradproofError
 
@@ -83,7 +84,7 @@ def verify_entry(entry: Entry, device: str = "cpu") -> Result:
     """
     start = time.perf_counter()
     work = Work(entry, device)
-    for part in (work.gradients, work.identities, work.claims, work.moments, work.evidence):
+    for part in (work.gradients, work.identities, work.claims, work.moments, work.evidence, work.statement):
         try:
             part()
         except Exception as error:  # whatever goes wrong in one entry, the others are verified
@@ -141,15 +142,17 @@ class Work:
     def claims(self) -> None:
         found = []
         for claim in self.entry.claims:
-            verdict = check(
-                claim.expression, claim.shapes, claim.wrt, claim.claim, claim.cotangent, layout=claim.layout
-            )
+            verdict = judged(claim)
             found.append(verdict.verdict)
             if not agrees(verdict.verdict, claim.expected):
                 self.problems.append(
                     f"the claim {claim.claim} is {verdict.verdict}, not {claim.expected}: {verdict.how}"
                 )
         self._count("claim", "claims", found)
+
+    def statement(self) -> None:
+        if verdict_of(self.entry) == NOT_COMPARED:
+            self.compared.append("statement not compared")
 
     def moments(self) -> None:
         for moment in self.entry.moments:

@@ -47,6 +47,10 @@ class RuleError(ExpressionError):
     """An operation for which there is no rule."""
 
 
+class NoExpectation(RuleError):
+    """A random value that has no expectation: E|x| is infinite, or x is undefined with a positive probability."""
+
+
 def pointed(text: str, position: int, end: int | None = None) -> str:
     """The line of `text` around `position`, cut to a window where it is long, over a line of carets.
 

@@ -109,7 +109,7 @@ FIRST: list[tuple[str, dict[str, str], str]] = [
             "tanh(x) * sigmoid(x)",
             "x / (1 + abs(x))",
             "pi * x**2",
-            "e**x",
+            "exp(1)**x",
             "2**x",
         )
     ],

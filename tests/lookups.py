@@ -1,10 +1,12 @@
 """Random ways to read and to fill an array by indices, each with what torch's own indexing makes of it.
 
-    y[i,j] = x[i,t[i,j]]            y[i] = x[2*i+1,w[t[i]],-1]          y[i,j] = sum[k](x[i,k]*delta(t[i,k],j))
+    y[i,j] = x[i,t[i,j]]            y[i] = x[2*i+1,w[t[i]]+1,-1]        y[i,j] = sum[k](x[i,k]*delta(t[i,k],j))
+    x[1:,t,None,u[:,None]]
 
 An axis is read by a letter, a shifted, reversed or spread letter, a sum of two, a number, or an array of integers whose
 own axes are read in the same ways; letters may occur several times. The oracle evaluates every index on the grid of all
-letters and lets torch read or add there: it knows nothing of equations.
+letters and lets torch read or add there; in NumPy's spelling, NumPy itself says which entries are read. Neither knows
+anything of equations.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -88,13 +91,85 @@ class Maker:
         name = f"t{len(self.found.shapes)}"
         self.array(name, [place.size for place in inside], below)
         table = self.found.arrays[name]
+        factor, shift = self.rng.choice(((1, 0), (1, 0), (1, 0), (1, 1), (-1, 0), (2, 1)))
+        entry = f"{name}[{','.join(place.text for place in inside)}]"
+        shift = self.length(below) - 1 if factor < 0 else shift
+        shown = {(1, 0): entry, (1, 1): f"{entry}+1", (2, 1): f"2*{entry}+1"}
         return Place(
-            f"{name}[{','.join(place.text for place in inside)}]",
-            below,
+            f"{below}-1-{entry}" if factor < 0 else shown[factor, shift],
+            {1: below if shift == 0 else f"{below}+1", -1: below, 2: f"2*{below}"}[factor],
             frozenset().union(*(place.letters for place in inside)),
-            lambda g: table[tuple(torch.broadcast_tensors(*(place.at(g) for place in inside)))],
+            lambda g: factor * table[tuple(torch.broadcast_tensors(*(place.at(g) for place in inside)))] + shift,
             frozenset().union(*(place.bare for place in inside)),
         )
+
+    def arrays_between(self, count: int) -> list[tuple[str, Tensor, str]]:
+        """Arrays of whole numbers whose shapes broadcast."""
+        common = self.rng.sample(list(LETTERS.values()), 2)
+        found = []
+        for _ in range(count):
+            sizes = common[self.rng.choice((0, 1, 1, 2)) :]
+            name, below = f"t{len(self.found.shapes)}", self.rng.choice("VU")
+            spelled = name
+            if len(sizes) == 1 and self.rng.random() < 0.4:
+                sizes, spelled = common[:1], f"{name}[:,None]"
+            self.array(name, sizes, below)
+            found.append((spelled, self.found.arrays[name], below))
+        return found
+
+    def spelled(self) -> Lookup:
+        """x[1:, t, None, 0] in NumPy's spelling."""
+        rank = self.rng.randint(1, 4)
+        kinds = [self.rng.choice(("slice", "number", "array", "array")) for _ in range(rank)]
+        given = self.arrays_between(kinds.count("array"))
+        texts, sizes, key = [], [], []
+        for kind in kinds:
+            while self.rng.random() < 0.15:
+                texts.append("None")
+                key.append(None)
+            if kind == "slice":
+                size = str(self.rng.randint(3, 5)) if self.rng.random() < 0.4 else self.rng.choice(("n+2", "m+2"))
+                ends = [self.rng.choice(("", *"012", "-1", "-2")) for _ in range(2)]
+                step = self.rng.choice(("", "", "-1", "2", "-2")) if size.isdigit() else self.rng.choice(("", "-1"))
+                text = ":".join([*ends, step])
+                entry = slice(*(int(part) if part else None for part in text.split(":")))
+                if len(range(self.length(size))[entry]) == 0 or (not size.isdigit() and len(range(3)[entry]) == 0):
+                    text, entry = ":", slice(None)
+            elif kind == "number":
+                size, text = "3", str(self.rng.randint(-3, 2))
+                entry = int(text)
+            else:
+                text, values, size = given.pop()
+                entry = (values[:, None] if "None" in text else values).numpy()
+            texts.append(text)
+            sizes.append(size)
+            key.append(entry)
+        if texts[-1] == ":" and self.rng.random() < 0.5:
+            texts.pop()
+        self.array("x", sizes)
+        x = self.found.arrays["x"]
+        read = torch.as_tensor(np.arange(x.numel()).reshape(x.shape)[tuple(key)].copy())
+        letters = [f"i{axis}" for axis in range(read.ndim)]
+        weight = "*".join(f"({letter}+1)" for letter in letters) or "1"
+        entry = f"y[{','.join(letters)}]" if letters else "y"
+        total = f"{weight}*({entry} + {entry}**2)"
+        total = f"sum[{','.join(letters)}]({total})" if letters else total
+        self.found.text = f"y = x[{','.join(texts) or ':'}]; {total}"
+
+        def forward(arrays: dict[str, Tensor]) -> Tensor:
+            y = arrays["x"].reshape(-1)[read]
+            return (self.weights(y) * (y + y**2)).sum()
+
+        self.found.forward = forward
+        return self.found
+
+    @staticmethod
+    def weights(y: Tensor) -> Tensor:
+        """A weight for every entry that depends on its place, so that an exchanged axis is seen."""
+        found = torch.ones((), dtype=y.dtype)
+        for size in y.shape:
+            found = found[..., None] * torch.arange(1, size + 1, dtype=y.dtype)
+        return found
 
     def place(self, letters: list[str], lookups: float = 0.5, depth: int = 0) -> Place:
         kind = self.rng.random()
@@ -171,6 +246,6 @@ class Maker:
 
 
 def lookup(seed: int) -> Lookup:
-    """One random lookup; every third fills an array, the others read one."""
+    """One random lookup: of four, two read an array, one fills one, one is in NumPy's spelling."""
     maker = Maker(seed)
-    return maker.filled() if seed % 3 == 2 else maker.read()
+    return (maker.read, maker.filled, maker.read, maker.spelled)[seed % 4]()

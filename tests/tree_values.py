@@ -203,7 +203,7 @@ def assert_equal(equation: Equation, system: System, form: str) -> None:
 def compare_at(point: Point, equation: Equation, form: str) -> None:
     letters = Letters(point.system)
     found = sides(equation, point.system, form, letters)
-    equation = readable(equation, letters)
+    equation = readable(equation, letters, point.system.arrays[equation.name].letters)
     assert isinstance(found.left, nodes.Name)
     starts = {letter: point.integer(lo, {}) for letter, lo, _ in equation.axes}
     ranges = [range(starts[letter], point.integer(hi, {})) for letter, _, hi in equation.axes]

@@ -12,8 +12,8 @@ from gradproof.symbolic.catalogue import Claim, Entry, Identity, Moment
 from gradproof.symbolic.catalogue.chapters import chapter, place
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import Evidence, rows, shown
-from gradproof.symbolic.catalogue.proof import derived_moment, prove
-from gradproof.symbolic.checking.check import check
+from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
+from gradproof.symbolic.catalogue.verdict import judged as found_of
 from gradproof.symbolic.deriving.derivation import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
@@ -54,7 +54,7 @@ class ShownClaim:
 
     @property
     def passed(self) -> bool:
-        return fits(self.stated.expected, self.verdict)
+        return agrees(self.verdict, self.stated.expected)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Page(Described):
 
     @property
     def passed(self) -> bool:
-        identities = all(fits(i.stated.expected, i.verdict) for i in self.identities)
+        identities = all(agrees(i.verdict, i.stated.expected) for i in self.identities)
         numbers = (*self.evidence, *(self.experiment.checks if self.experiment else ()))
         formulas = all(claim.passed for claim in self.claims) and all(moment.passed for moment in self.moments)
         return identities and formulas and all(row.passed for row in numbers)
@@ -123,25 +123,20 @@ class Page(Described):
     @property
     def rests_on(self) -> str:
         """What the verdict rests on, in a few words."""
-        expected = [claim.stated.expected for claim in self.claims]
+        came_out = [claim.stated.expected if claim.passed else claim.verdict for claim in self.claims]
         verdicts = [identity.verdict for identity in self.identities]
         parts = [
             (len(self.steps), "checked step"),
             (verdicts.count("proved"), "identity proved"),
             (verdicts.count("agrees"), "identity at random points"),
             (verdicts.count("refuted"), "identity refuted"),
-            (len(expected) - expected.count("refuted"), "formula confirmed"),
-            (expected.count("refuted"), "formula refuted"),
+            (came_out.count("proved"), "formula confirmed"),
+            (came_out.count("refuted"), "formula refuted"),
             (len(self.moments), "moment derived"),
             (len(self.evidence), "number"),
         ]
         found = word("comma", self.lang).join(counted(count, key, self.lang) for count, key in parts if count)
         return found if self.passed else f"{found}{word('semicolon', self.lang)}{word('failed', self.lang)}"
-
-
-def fits(expected: str, verdict: str) -> bool:
-    """Whether a verdict is the expected one; agreement at random points counts as confirmation."""
-    return verdict == expected or (expected == "proved" and verdict == "agrees")
 
 
 def equations_latex(found: Derivation) -> tuple[str, ...]:
@@ -187,9 +182,7 @@ def _claim(claim: Claim) -> ShownClaim:
 
 def judged(claim: Claim) -> tuple[str, str]:
     """The verdict on a claim of an entry, and how that is known; of a wrong one, a counterexample and what is right."""
-    found = check(
-        claim.expression, claim.shapes, claim.wrt, claim.claim, cotangent=claim.cotangent, layout=claim.layout
-    )
+    found = found_of(claim)
     if found.verdict != "refuted":
         return found.verdict, found.how
     known = " ".join(str(found.counterexample or found.how).split())

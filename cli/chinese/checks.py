@@ -21,6 +21,7 @@ CHECKS = {
     "equal to 40 digits, at random points ({})": "在随机点上 40 位数字相等（{}）",
     "step by step": "逐步检验",
     "by the rule alone: there are too many outcomes to average over": "仅凭规则：结果种数太多，无法逐一平均",
+    "not checked: it holds if {}": "未检验：成立的条件是 {}",
     # identities
     "the two sides differ at {}: {} against {}": "两边在 {} 处不同：{} 与 {}",
     "the two sides differ: {} against {}": "两边不同：{} 与 {}",

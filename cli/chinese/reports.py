@@ -32,7 +32,7 @@ REPORTS = {
     "bytes read and written": "读写字节数",
     "backward keeps": "反向计算需保留",
     "nothing": "无",
-    "{} bytes in float64": "float64 下 {} 字节",
+    "{} bytes in {}": "{1} 下 {0} 字节",
     # count, variance
     "assumed: {}": "假设：{}",
     "entries of {}": "{} 的元素个数",
@@ -53,6 +53,7 @@ REPORTS = {
     "passed": "通过",
     "failed": "未通过",
     "skipped": "跳过",
+    "statement not compared": "未与陈述比较",
     "{} passed": "{} 项通过",
     "{} failed": "{} 项未通过",
     "{} skipped": "{} 项跳过",

@@ -12,6 +12,7 @@ from gradproof.cli.output.console import emit, emit_json
 from gradproof.cli.output.latex_text import escaped, tex
 from gradproof.cli.output.words import Described, phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries, get
+from gradproof.symbolic.catalogue.verdict import NOT_COMPARED, verdict_of
 from gradproof.symbolic.errors import GradproofError
 
 FORMATS = ("text", "markdown", "latex", "json")
@@ -44,7 +45,7 @@ class Finding(Described):
             "title": self.title,
             "kind": entry.kind,
             "source": entry.source,
-            "verdict": entry.verdict,
+            "verdict": verdict_of(entry),
             "statement": self.statement,
             "right": self.right,
             "assumptions": self.assumptions,
@@ -85,8 +86,8 @@ def audit_command(
     found = [audited(entry, ctx.obj["lang"]) for entry in chosen]
     if format_ == "json":
         counts = {
-            verdict: sum(f.entry.verdict == verdict for f in found)
-            for verdict in dict.fromkeys(f.entry.verdict for f in found)
+            verdict: sum(verdict_of(f.entry) == verdict for f in found)
+            for verdict in dict.fromkeys(verdict_of(f.entry) for f in found)
         }
         emit_json({"verdicts": counts, "entries": [finding.as_dict() for finding in found]}, output)
     else:
@@ -181,14 +182,13 @@ def sign(passed: bool, lang: str) -> str:
 
 def summary(found: Sequence[Finding]) -> str:
     lang = found[0].lang
-    verdicts = [finding.entry.verdict for finding in found]
+    verdicts = [verdict_of(finding.entry) for finding in found]
     counts = ", ".join(f"{verdicts.count(verdict)} {said(verdict, lang)}" for verdict in dict.fromkeys(verdicts))
     failed = [finding.entry.id for finding in found if not finding.passed]
-    end = (
-        f"{word('not confirmed', lang)}{word('colon', lang)}{', '.join(failed)}"
-        if failed
-        else word("all confirmed", lang)
-    )
+    loose = [f.entry.id for f, verdict in zip(found, verdicts, strict=True) if verdict == NOT_COMPARED]
+    told = {"not confirmed": failed, "not compared": loose}
+    parts = [f"{word(key, lang)}{word('colon', lang)}{', '.join(ids)}" for key, ids in told.items() if ids]
+    end = word("semicolon", lang).join(parts) or word("all confirmed", lang)
     return f"{len(found)} {word('entries', lang)}{word('colon', lang)}{counts}; {end}"
 
 

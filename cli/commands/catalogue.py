@@ -7,6 +7,7 @@ import click
 from gradproof.cli.output.console import emit_json, padded, table_console
 from gradproof.cli.output.words import Described, phrased, word
 from gradproof.symbolic.catalogue import entries, get
+from gradproof.symbolic.catalogue.verdict import verdict_of
 
 
 @click.command("list")
@@ -27,7 +28,7 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
                     "id": e.id,
                     "title": Described(e, lang).title,
                     "kind": e.kind,
-                    "verdict": e.verdict,
+                    "verdict": verdict_of(e),
                     "source": e.source,
                 }
                 for e in found

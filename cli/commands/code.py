@@ -1,4 +1,4 @@
-"""`gradproof code`: the generated code of a formula or a model, in one file that needs nothing but NumPy or torch."""
+"""`gradproof code`: the generated code of a formula or a model, in one file that needs nothing but an array library."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from gradproof.cli.commands.inputs import formula, output_option, syntax_option, variables, wrt_option
 from gradproof.cli.output.console import emit
+from gradproof.numeric.backends import BACKENDS
 
 MODELS = ("seq2seq", "transformer", "gpt", "bert", "tiny")
 
@@ -15,9 +16,7 @@ MODELS = ("seq2seq", "transformer", "gpt", "bert", "tiny")
 @click.argument("declarations", metavar="[NAME:SIZES …]", nargs=-1)
 @wrt_option
 @click.option("--cotangent", metavar="NAME", help="The adjoint of a non-scalar for a given cotangent.")
-@click.option(
-    "--backend", type=click.Choice(["numpy", "torch"]), default="numpy", help="The library that the code uses."
-)
+@click.option("--backend", type=click.Choice(list(BACKENDS)), default="numpy", help="The library that the code uses.")
 @syntax_option
 @output_option
 @click.pass_context

@@ -7,12 +7,21 @@ from typing import Any
 
 import click
 
-from gradproof.cli.commands.inputs import Formula, formula, output_option, syntax_option, variables, wrt_option
+from gradproof.cli.commands.inputs import (
+    Formula,
+    dtype_option,
+    formula,
+    output_option,
+    syntax_option,
+    variables,
+    wrt_option,
+)
 from gradproof.cli.output.console import emit, emit_json
+from gradproof.numeric.backends import BACKENDS
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.deriving.derivation import Derivation
 
-FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
+FORMATS = ("text", "latex", "markdown", "json", *BACKENDS)
 
 
 @click.command("derive")
@@ -29,6 +38,7 @@ FORMATS = ("text", "latex", "markdown", "json", "numpy", "torch")
 @click.option("--form", type=click.Choice(["matrix", "index"]), help="Matrix form or index form.")
 @click.option("--layout", type=click.Choice(["denominator", "numerator"]), help="Layout of derivatives.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the result.")
+@dtype_option
 @syntax_option
 @output_option
 @click.pass_context
@@ -39,13 +49,15 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     gradproof derive attention.block_backward
     gradproof derive "sum((X @ W - Y)**2)" X:n,d W:d,k Y:n,k --wrt W
     gradproof derive "softmax(z)" z:n --jacobian
+
+    The operations and bytes that are printed are those of `gradproof count` (its help says what they are).
     """
     from gradproof.cli.output import proofs, report
 
     lang = ctx.obj["lang"]
     found = formula(expression, declarations, options.pop("syntax"))
     output, format_, steps, example = (options.pop(k) for k in ("output", "format_", "steps", "example"))
-    form = options.pop("form")
+    form, dtype = options.pop("form"), options.pop("dtype")
     wrt = variables(options.pop("wrt"))
     stated = None
     if found.entry is not None and format_ in ("text", "json") and states(found.entry, wrt, options):
@@ -60,12 +72,12 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
         turned = {"numerator": "denominator", "denominator": "numerator"}[layout]
         same = derived(found, wrt, lang, **{**options, "layout": turned})
         other = f"in {turned} layout: {'; '.join(same.line(equation, form) for equation in same.results)}"
-    result = report.Report(derivation, found.entry, form, layout, steps, example, lang, other)
+    result = report.Report(derivation, found.entry, form, layout, steps, example, lang, other, dtype)
     if format_ == "json":
         emit_json({**report.as_json(result), **(stated or {})}, output)
     elif stated is not None and steps:
         emit("\n".join([report.as_text(result), *proofs.stated_lines(stated, lang, steps)]), output)
-    elif format_ in ("numpy", "torch"):
+    elif format_ in BACKENDS:
         emit(report.as_code(derivation, format_), output)
     else:
         emit(

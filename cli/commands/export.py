@@ -10,6 +10,7 @@ import click
 
 from gradproof.cli.output.console import write
 from gradproof.symbolic.catalogue import Entry, entries, get
+from gradproof.symbolic.catalogue.verdict import REFUTED, verdict_of
 
 FORMATS = ("latex", "markdown", "html", "ipynb", "pdf")
 SUFFIXES = {".tex": "latex", ".md": "markdown", ".html": "html", ".htm": "html", ".ipynb": "ipynb", ".pdf": "pdf"}
@@ -33,8 +34,8 @@ def export_command(
     steps: bool,
     evidence: bool,
     output: str,
-) -> None:
-    """Write formulas as a document.
+) -> int:
+    """Write formulas as a document; exit 1 if one of your own notes is refuted.
 
     \b
     gradproof export softmax.jacobian attention.block_backward -o notes.pdf
@@ -52,6 +53,10 @@ def export_command(
     lang, notes = ctx.obj["lang"], ctx.obj.get("notes")
     write(Path(output), document(chosen, kind, lang, steps, evidence, notes))
     click.echo(f"written: {output}", err=True)
+    refuted = [entry.id for entry in chosen if verdict_of(entry) == REFUTED]
+    if refuted:
+        click.echo(f"refuted: {', '.join(refuted)}", err=True)
+    return 1 if refuted else 0
 
 
 def document(

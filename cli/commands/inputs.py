@@ -62,5 +62,11 @@ def variables(wrt: Sequence[str]) -> list[str] | None:
 syntax_option = click.option(
     "--syntax", type=click.Choice(["numpy", "matlab"]), default="numpy", help="How the expression is spelled."
 )
+dtype_option = click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "float16", "bfloat16"]),
+    default="float64",
+    help="Type of the entries whose bytes are counted.",
+)
 wrt_option = click.option("--wrt", multiple=True, metavar="A,B", help="Variables to differentiate by; may be repeated.")
 output_option = click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")

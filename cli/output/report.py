@@ -11,7 +11,7 @@ from gradproof.cli.output.console import padded, width_of
 from gradproof.cli.output.latex_text import escaped
 from gradproof.cli.output.words import Described, phrased, rule, word
 from gradproof.symbolic.catalogue import Entry
-from gradproof.symbolic.counting import cost, size_text
+from gradproof.symbolic.counting import BYTES, cost, size_text
 from gradproof.symbolic.deriving.derivation import Derivation, Step
 from gradproof.symbolic.deriving.example import numbers_text, worked_example
 from gradproof.symbolic.equations.expr import names
@@ -38,6 +38,7 @@ class Report:
     example: bool
     lang: str
     other_layout: str = ""  # the same result in the layout that was not asked for
+    dtype: str = "float64"  # of the entries whose bytes are counted
 
     @property
     def caption(self) -> str:
@@ -96,13 +97,14 @@ class Report:
     def cost(self) -> dict[str, str]:
         """What an engineer who writes the kernel asks next, symbolically."""
         found = self.derivation
-        forward = cost(found.forward, [found.output], ())
-        both = cost(found.system.needed([found.output, *(e.name for e in found.results)]), None, ())
+        itemsize = BYTES[self.dtype]
+        forward = cost(found.forward, [found.output], (), itemsize)
+        both = cost(found.system.needed([found.output, *(e.name for e in found.results)]), None, (), itemsize)
         derived = [e for e in found.system.equations if e.name not in found.forward.defined]
         kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
         shown = ", ".join(text.printed(name, found.forward) for name in kept)
-        held = self.told(f"{size_text(8 * entries)} bytes in float64")
+        held = self.told(f"{size_text(itemsize * entries)} bytes in {self.dtype}")
         return {
             "forward operations": f"{forward.text}   {forward.order}",
             "operations with derivatives": f"{both.text}   {both.order}",
@@ -175,7 +177,7 @@ def as_markdown(report: Report) -> str:
     rows = [
         f"| {report.told('array')} | {report.told('shape')} |",
         "|---|---|",
-        *(f"| `{e.name}` | {shape} |" for e, shape in report.rows),
+        *(f"| ${latex.markdown_safe(latex.printed(e.name, report.system))}$ | {shape} |" for e, shape in report.rows),
     ]
     parts += ["\n".join(rows), *report.cost_lines]
     if report.steps:
@@ -238,11 +240,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def as_code(derivation: Derivation, backend: str) -> str:
-    """The function that computes value and gradients."""
-    if backend == "torch":
-        from gradproof.numeric.compile import compile_torch
+    """The function that computes value and gradients, for a library that need not be installed."""
+    from gradproof.numeric.compile import source_for
 
-        return compile_torch(derivation).source
-    from gradproof.numeric.compile import compile_numpy
-
-    return compile_numpy(derivation).source
+    return source_for(backend, derivation)

@@ -47,6 +47,7 @@ WORDS: dict[str, dict[str, str]] = {
     "outcome": {"en": "outcome", "zh": "结果"},
     "entries": {"en": "entries", "zh": "个条目"},
     "all confirmed": {"en": "all confirmed", "zh": "全部得到确认"},
+    "not compared": {"en": "not compared with what they state", "zh": "未与陈述比较"},
     "not confirmed": {"en": "NOT CONFIRMED", "zh": "未得到确认"},
     "derivation": {"en": "derivation", "zh": "推导"},
     "identity": {"en": "identity", "zh": "恒等式"},
@@ -76,6 +77,7 @@ CHINESE = {
     "gradient": "梯度", "identity": "恒等式", "statistic": "统计量", "bound": "界", "algorithm": "算法",
     "count": "计数", "claim": "论断", "experiment": "实验", "proved": "已证明", "analogy": "类比",
     "proved under assumptions": "在假设下已证明", "corrected": "已更正", "counterexample": "反例",
+    "refuted": "被否定", "undecided": "未定", "derived, statement not compared": "已推导，未与陈述比较",
 }  # fmt: skip
 
 
@@ -120,7 +122,8 @@ RULES = {
     "deltas": "消去 δ", "half by symmetry": "由对称性取半", "variance": "方差", "covariance": "协方差",
     "geometric sum": "等比求和", "collect": "合并同类项", "closed recurrence": "递推的闭式",
     "inputs": "输入", "named value": "命名的量", "normal form": "规范形", "cleared": "规范形",
-    "split sum": "拆分求和", "closed form": "闭式", "first entry": "首项", "next entry": "下一项",
+    "inverse written out": "写出逆矩阵", "split sum": "拆分求和", "closed form": "闭式", "first entry": "首项",
+    "next entry": "下一项",
     "last digit": "分情形", "case": "情形",
 }  # fmt: skip
 
@@ -164,7 +167,9 @@ class Described:
 
     @property
     def verdict(self) -> str:
-        return said(self.entry.verdict, self.lang)
+        from gradproof.symbolic.catalogue.verdict import verdict_of
+
+        return said(verdict_of(self.entry), self.lang)
 
     @property
     def statement(self) -> str:

@@ -17,7 +17,7 @@ from gradproof.models.errors import DecodingError
 from gradproof.models.nets import transformer_equations as equations
 from gradproof.models.nets.seq2seq import Seq2Seq
 from gradproof.models.nets.transformer import Transformer, Wiring, allowed
-from gradproof.models.nets.wiring import Plan, Step, run
+from gradproof.models.nets.wiring import Network, Placed, run
 
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]
@@ -56,9 +56,8 @@ class TransformerStepper:
         if model.config.kind == "encoder":
             raise DecodingError("an encoder-only model has no next token: it fills in masked ones")
         self.model = model
-        config, head = model.config, model.config.width // model.config.heads
-        widths = {"d": config.width, "h": config.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": config.inner}
-        plan = CachedWiring({**widths, "N": config.target_size}, config=config, dropout=False)
+        config = model.config
+        plan = CachedWiring(config.lengths(), config=config, dropout=False)
         value = plan.embed("decoder", "target", plan.table("target"), config.target_size)
         value = plan.stack("decoder", value, "memory" if config.kind == "encoder-decoder" else None)
         plan.close(value, equations.output(config.tied, config.bias))
@@ -66,10 +65,10 @@ class TransformerStepper:
         self.encoder = [step for step in model.evaluation_steps if step.where.startswith("encoder")]
         self.cross = self.cross_steps() if config.kind == "encoder-decoder" else []
 
-    def cross_steps(self) -> list[Step]:
+    def cross_steps(self) -> list[Placed]:
         """Keys and values of the memory, once for each layer."""
         config, memory = self.model.config, self.encoder[-1].writes
-        plan = Plan({})
+        plan = Network({})
         stated = equations.keys_values(config.bias, False)
         value = memory[self.encoder[-1].block.equations.outputs[0]]
         names = [f"decoder.{layer}.cross" for layer in range(config.layers)]

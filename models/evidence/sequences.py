@@ -1,8 +1,9 @@
-"""Numbers for the entries about clipping and decoding, computed with the code that the models use."""
+"""Numbers for the entries about sequence-to-sequence models, decoding and clipping, by the code of the models."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from gradproof.models.decoding.search import beam_search, greedy
 from gradproof.models.errors import TrainingError
 from gradproof.models.training.optimisers import clip
 from gradproof.numeric.compile import compile_numpy
+from gradproof.numeric.random_inputs import random_inputs, random_sizes
+from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.evidence import Evidence, at_most, holds, same
 from gradproof.symbolic.catalogue.recurrent import CLIP
 from gradproof.symbolic.language.reader import build
@@ -130,3 +133,22 @@ def worse_than_greedy() -> Array:
     tables[1, 1] = [0.02, 0.04, 0.04, 0.45, 0.45]
     tables[2, 0] = [0.96, 0.01, 0.01, 0.01, 0.01]
     return np.log(tables)
+
+
+def total_probability() -> list[Evidence]:
+    """The encoder–decoder of `seq2seq.loss`: exp(−L) summed over all V^T target sentences of one source is 1."""
+    entry = get("seq2seq.loss")
+    system = build(entry.expression, entry.shapes)
+    loss = compile_numpy(system)
+    found = []
+    for words, length in ((2, 3), (3, 4)):
+        fixed = {"V": words, "T": length, "B": 1}
+        sizes = {size: fixed.get(str(size), value) for size, value in random_sizes(system).items()}
+        given = random_inputs(system, sizes)
+        total = 0.0
+        for sentence in product(range(words), repeat=length):
+            targets = np.array([sentence])
+            shifted = np.concatenate([np.zeros((1, 1), int), targets[:, :-1]], axis=1)
+            total += float(np.exp(-loss(**{**given, "y": targets, "w": shifted})["L"]))
+        found.append(same(f"Σ P(y | x) over all {words}^{length} sentences", total, 1.0, 1e-12))
+    return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gradproof.models.evidence.transformer import DEPTHS, gradient_norms, pre_vs_post
 from gradproof.models.experiments import Experiment, concluded
-from gradproof.numeric.evidence.transformer import DEPTHS, gradient_norms, pre_vs_post
 
 
 def run() -> Experiment:

@@ -79,10 +79,11 @@ def dynamics() -> list[Evidence]:
     train, test = rng.normal(size=(3, 6)), rng.normal(size=(2, 6))
     start, target = rng.normal(size=6), rng.normal(size=3)
     theta, time, steps = start.copy(), 0.3, 20000
+    loss = compile_numpy(derive("sum((X @ theta - y)**2)/2", {"X": "n,d", "theta": "d", "y": "n"}, ["theta"])).function
     for _ in range(steps):
         # the middle of each step, so that the error of the method is below the tolerance
-        middle = theta - time / steps / 2 * train.T @ (train @ theta - target)
-        theta -= time / steps * train.T @ (train @ middle - target)
+        middle = theta - time / steps / 2 * loss(X=train, theta=theta, y=target)[1]["theta"]
+        theta -= time / steps * loss(X=train, theta=middle, y=target)[1]["theta"]
     values, vectors = np.linalg.eigh(train @ train.T)
     inverse = vectors / values @ vectors.T
     residual = target - train @ start

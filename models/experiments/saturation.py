@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradproof.models.experiments import Experiment, concluded
+from gradproof.numeric.compile import compile_numpy
+from gradproof.symbolic.catalogue import get
+from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import Evidence, at_least, at_most
 
 WIDTHS = (4, 16, 64, 256, 1024)
@@ -12,14 +15,14 @@ KEYS, RUNS = 16, 200
 
 
 def norms(width: int, scaled: bool) -> tuple[float, float]:
-    """Mean spectral norm of diag(a) − aaᵀ and mean largest weight over random queries and keys."""
+    """Mean spectral norm of the derived Jacobian and mean largest weight over random queries and keys."""
+    softmax = compile_numpy(derive_entry(get("softmax.jacobian")))
     rng = np.random.default_rng(width)
     found, largest = [], []
     for _ in range(RUNS):
         scores = rng.normal(size=(KEYS, width)) @ rng.normal(size=width) / (np.sqrt(width) if scaled else 1.0)
-        a = np.exp(scores - scores.max())
-        a /= a.sum()
-        found.append(float(np.linalg.eigvalsh(np.diag(a) - np.outer(a, a))[-1]))
+        a, jacobian = softmax(s=scores)
+        found.append(float(np.linalg.eigvalsh(jacobian["s"])[-1]))
         largest.append(float(a.max()))
     return float(np.mean(found)), float(np.mean(largest))
 

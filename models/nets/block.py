@@ -4,7 +4,7 @@ The backward pass is derived once, from the equations alone: the adjoint of Σ (
 form and split where the forward pass ends. What the derived equations read of the forward pass is what it must keep.
 
 >>> import numpy as np
->>> dense = Block(Equations("dense", "Y = X @ W + b", {"X": "n,d", "W": "d,m", "b": "m"}, ("Y",)))
+>>> dense = Block(stated("dense", "Y = X @ W + b", {"X": "n,d", "W": "d,m", "b": "m"}, ("Y",)))
 >>> x, w = np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])
 >>> outputs, kept = dense.forward({"X": x, "W": w, "b": np.zeros(1)})
 >>> outputs["Y"].tolist(), dense.backward({"Y": np.ones((1, 1))}, kept)["W"].tolist()
@@ -13,19 +13,23 @@ form and split where the forward pass ends. What the derived equations read of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
+from sympy import Expr, S
 
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
 from gradproof.numeric.passes.halves import backward_system, forward_system
 from gradproof.symbolic.deriving.derivation import derive_system
 from gradproof.symbolic.equations.calculus import adjoint
-from gradproof.symbolic.equations.system import System
+from gradproof.symbolic.equations.expr import Access, out_letters, reduce_
+from gradproof.symbolic.equations.roles import PLAIN
+from gradproof.symbolic.equations.system import Array as Named
+from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.fold import fold
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
@@ -34,44 +38,74 @@ Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Equations:
-    """What a block states: its text, the shapes of its inputs, and what comes out.
+    """What a block states: its system of equations, and what comes out. Equal are those that state the same.
 
     `extra` are results that nothing is differentiated through (attention weights, to be looked at). `constant` are
-    inputs without a gradient (dropout masks, positions); integers have none anyway.
+    inputs without a gradient (positions, first states); integers have none anyway, nor have `masks`, which dropout
+    draws. `entries` are the catalogue's entries that the system was made from.
     """
 
     name: str
-    text: str
-    shapes: Mapping[str, str] = field(hash=False)
+    system: System
     outputs: tuple[str, ...]
     extra: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Equations) and self.key == other.key)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
+    @cached_property
     def key(self) -> tuple[object, ...]:
         """Two blocks with the same key share their code."""
-        return self.text, tuple(self.shapes.items()), self.outputs, self.extra, self.constant
+        inputs = tuple(self.system.arrays[name] for name in self.system.inputs)
+        return self.system.equations, inputs, self.outputs, self.extra, self.constant, self.masks
 
-    @property
+    @cached_property
+    def shapes(self) -> dict[str, tuple[str, ...]]:
+        """The sizes of each input, by their names."""
+        return {name: tuple(map(str, self.system.arrays[name].shape)) for name in self.system.inputs}
+
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The inputs that have a gradient."""
-        return tuple(n for n, shape in self.shapes.items() if n not in self.constant and "index" not in shape)
+        arrays, still = self.system.arrays, {*self.constant, *self.masks}
+        return tuple(name for name in self.system.inputs if name not in still and arrays[name].below is None)
 
-    def system(self) -> System:
-        """All forward equations; those that only a derivative needs (a softmax beside its logarithm) among them."""
-        return _built(_Key(self))
-
-    def contracted(self) -> tuple[str, dict[str, str]]:
-        """Text and shapes of Σ (output · its cotangent), the scalar whose adjoint is the backward pass.
+    def contracted(self) -> System:
+        """The equations with Σ (output · its cotangent), the scalar whose adjoint is the backward pass.
 
         The cotangent of output Y is called G_Y.
         """
-        arrays = self.system().arrays
-        total = " + ".join(f"sum({name}*{cotangent(name)})" for name in self.outputs)
-        shapes = {cotangent(name): ",".join(map(str, arrays[name].shape)) for name in self.outputs}
-        return f"{self.text}; {total}", {**self.shapes, **shapes}
+        arrays = [self.system.arrays[name].like(cotangent(name), PLAIN) for name in self.outputs]
+        total: Expr = S.Zero
+        for name, array in zip(self.outputs, arrays, strict=True):
+            place = out_letters(array.rank)
+            total += reduce_("sum", Access(name, *place) * Access(array.name, *place), array.axes(place))
+        scalar = self.system.free_name("L")
+        return self.system.extended([Named(scalar), *arrays], [Equation(scalar, (), (), total)], (scalar,))
+
+
+def stated(
+    name: str,
+    text: str,
+    shapes: Mapping[str, str],
+    outputs: tuple[str, ...],
+    extra: tuple[str, ...] = (),
+    masks: tuple[str, ...] = (),
+) -> Equations:
+    """A block from equations in the expression language, for what the catalogue does not have."""
+    return Equations(name, build(text, shapes), outputs, extra, masks=masks)
 
 
 def cotangent(name: str) -> str:
@@ -81,11 +115,9 @@ def cotangent(name: str) -> str:
 
 def derived(equations: Equations, checked: bool = False) -> System:
     """The forward equations and those of the adjoints of all variables; `checked` verifies every step (slower)."""
-    text, shapes = equations.contracted()
-    system = build(text, shapes)
-    wrt = equations.variables
+    system, wrt = equations.contracted(), equations.variables
     if checked:
-        return derive_system(system, wrt, None, (), parse(text)).system
+        return derive_system(system, wrt, None, (), parse("0")).system
     raw = adjoint(system, wrt)
     return fold(raw, [e.name for e in raw.equations if e.name not in system.defined])
 
@@ -96,15 +128,15 @@ class Block:
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
 
-    @property
+    @cached_property
     def ahead(self) -> Compiled:
         """The code of the forward pass alone."""
         return compile_forward(self.equations, (*self.equations.outputs, *self.equations.extra))
 
-    @property
+    @cached_property
     def differentiated(self) -> Differentiated:
         """Derived and compiled when it is first needed: decoding needs no backward pass."""
-        return differentiated(_Key(self.equations))
+        return differentiated(self.equations)
 
     def evaluate(self, arrays: Arrays) -> dict[str, Array]:
         """The outputs alone."""
@@ -139,30 +171,10 @@ class Differentiated:
     systems: tuple[System, System]  # what was compiled
 
 
-class _Key:
-    """Equations, hashed by what they state and not by their name."""
-
-    def __init__(self, equations: Equations) -> None:
-        self.equations, self.key = equations, equations.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.key == other.key
-
-
 @lru_cache(maxsize=500)
-def _built(key: _Key) -> System:
-    return build(key.equations.text, key.equations.shapes)
-
-
-@lru_cache(maxsize=500)
-def differentiated(key: _Key) -> Differentiated:
+def differentiated(equations: Equations) -> Differentiated:
     """Derive, split and compile; once for each distinct block."""
-    equations = key.equations
-    forward = equations.system()
-    whole = derived(equations)
+    forward, whole = equations.system, derived(equations)
     behind = backward_system(whole, forward, [whole.adjoint_of(name) for name in equations.variables])
     kept = [name for name in behind.inputs if name in forward.arrays]
     saved = [name for name in kept if name in forward.defined]
@@ -190,14 +202,10 @@ def _shown(system: System, size: str) -> tuple[str, int]:
     return next(found)
 
 
-def compile_forward(equations: Equations, outputs: Iterable[str]) -> Compiled:
-    """The forward code that returns these arrays; compiled once for each distinct block."""
-    return _compiled_forward(_Key(equations), tuple(outputs))
-
-
 @lru_cache(maxsize=500)
-def _compiled_forward(key: _Key, outputs: tuple[str, ...]) -> Compiled:
-    return compile_numpy(forward_system(key.equations.system(), outputs), outputs, key.equations.name, reuse=True)
+def compile_forward(equations: Equations, outputs: tuple[str, ...]) -> Compiled:
+    """The forward code that returns these arrays; compiled once for each distinct block."""
+    return compile_numpy(forward_system(equations.system, outputs), outputs, equations.name, reuse=True)
 
 
 def called(code: Compiled, arrays: Arrays) -> dict[str, Array]:

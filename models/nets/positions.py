@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,17 +11,23 @@ from numpy.typing import NDArray
 
 from gradproof.models.errors import TrainingError
 from gradproof.numeric.compile import Compiled, compile_numpy
+from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.language.reader import build
 
 Array = NDArray[Any]
 
-ANGLES = "angle[t,i] = pos[t]*base**(-number[i]/p); C = cos(angle); Z = sin(angle)"
+# frequencies of position.sinusoidal, with the base and the numbers of the frequencies as inputs; C cosine, S sine
+ANGLES = "angle[t,i] = pos[t]*base**(-number[i]/p); C = cos(angle); S = sin(angle)"
+
+
+def angle_system() -> System:
+    """The equations of cosine and sine, C and S."""
+    return replace(build(ANGLES, {"pos": "T", "number": "p", "base": ""}), outputs=("C", "S"), _cache={})
 
 
 @cache
 def _angles() -> Compiled:
-    system = build(ANGLES, {"pos": "T", "number": "p", "base": ""})
-    return compile_numpy(system, ["C", "Z"], "angles")
+    return compile_numpy(angle_system(), ["C", "S"], "angles")
 
 
 def angles(count: int, width: int, start: int = 0, base: float = 10000.0) -> tuple[Array, Array]:
@@ -28,7 +35,7 @@ def angles(count: int, width: int, start: int = 0, base: float = 10000.0) -> tup
     if width % 2:
         raise TrainingError(f"positions come in pairs of sine and cosine: the width must be even, got {width}")
     found = _angles()(pos=np.arange(start, start + count, dtype=float), number=np.arange(width // 2.0), base=base)
-    return found["C"], found["Z"]
+    return found["C"], found["S"]
 
 
 def sinusoids(count: int, width: int, start: int = 0) -> Array:

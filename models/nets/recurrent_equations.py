@@ -1,4 +1,4 @@
-"""The equations of recurrent encoders and decoders with attention. Time t, source position j, batch b.
+"""Recurrent encoders and decoders with attention, made from one step by axes of batch and time. Source position j.
 
 A whole sequence is one recurrence h[t+1] = cell(h[t], x[t]); its adjoint is the reversed recurrence, and what need not
 be inside a loop (input products, weight gradients, attention without input feeding) is computed for all steps at once.
@@ -7,74 +7,85 @@ States are stored time first, so that a step reads contiguous rows. Parameters s
 
 from __future__ import annotations
 
-from gradproof.models.nets.block import Equations
+from functools import lru_cache, reduce
+from itertools import pairwise
 
-GATES = {  # what each gate applies to its sum
-    "rnn": {"n": "tanh"},
-    "gru": {"r": "sigmoid", "z": "sigmoid", "n": "tanh"},
-    "lstm": {"i": "sigmoid", "f": "sigmoid", "g": "tanh", "o": "sigmoid"},
-}
-CELLS = {kind: tuple(gates) for kind, gates in GATES.items()}
-SCORES = ("dot", "scaled", "additive")
+from sympy import Expr
+
+from gradproof.models.nets.block import Equations, stated
+from gradproof.models.nets.entries import entry
+from gradproof.symbolic.equations.axes import (
+    from_the_end,
+    laid_out,
+    over_time,
+    with_axis,
+    with_own_size,
+    with_sizes,
+    without_axis,
+)
+from gradproof.symbolic.equations.compose import added, applied, behind, compose, dropped, inlined, part, split_off
+from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.functions import sigma
+from gradproof.symbolic.equations.system import Array, System
+from gradproof.symbolic.language.reader import build
+
+# One step of the cells that no document has, as torch defines them. What is read more than once has a name, so that its
+# adjoint is made once: u, the sum that a gate is applied to; hn = h W_hn + b_hn; tc = tanh(c).
+GRU = (
+    "hn = h_0 @ W_hn + b_hn; "
+    "ur = x @ W_ir + b_ir + h_0 @ W_hr + b_hr; r = sigmoid(ur); "
+    "uz = x @ W_iz + b_iz + h_0 @ W_hz + b_hz; z = sigmoid(uz); "
+    "un = x @ W_in + b_in + r*hn; n = tanh(un); "
+    "h = (1 - z)*n + z*h_0"
+)
+LSTM = (
+    "ui = x @ W_ii + b_ii + h_0 @ W_hi; i = sigmoid(ui); uf = x @ W_if + b_if + h_0 @ W_hf; f = sigmoid(uf); "
+    "ug = x @ W_ig + b_ig + h_0 @ W_hg; g = tanh(ug); uo = x @ W_io + b_io + h_0 @ W_ho; o = sigmoid(uo); "
+    "c = f*c_0 + i*g; tc = tanh(c); h = o*tc"
+)
+CELLS = {"rnn": ("n",), "gru": ("r", "z", "n"), "lstm": ("i", "f", "g", "o")}  # the gates
+STATES = {"rnn": {"h_0": "h"}, "gru": {"h_0": "h"}, "lstm": {"h_0": "h", "c_0": "c"}}  # before and after a step
+SCORES = {"dot": "attention.score_dot", "scaled": "attention.score_scaled", "additive": "attention.score_additive"}
 
 
+@lru_cache
+def cell(kind: str) -> System:
+    """One step, from the input x and the states before it to those after it.
+
+    rnn:   h' = tanh(x W_i + b + h W_h)
+    gru:   r, z = σ(…);  n = tanh(x W_in + b_in + r ⊙ (h W_hn + b_hn));  h' = (1 − z) ⊙ n + z ⊙ h
+    lstm:  i, f, o = σ(…), g = tanh(…);  c' = f ⊙ c + i ⊙ g;  h' = o ⊙ tanh(c')
+    """
+    if kind == "rnn":
+        rows = laid_out(entry("rnn.cell"), {"W_h": (1, 0), "W_x": (1, 0)}).renamed({"h": "new"})
+        rows = rows.renamed({"z": "un", "W_h": "W_hn", "W_x": "W_in", "b": "b_in", "new": "h"})
+        return with_sizes(applied(rows, sigma, build("tanh(x)", {"x": ""})), {"e": "p"})
+    gates = CELLS[kind]
+    shapes = {"x": "p", **dict.fromkeys(STATES[kind], "d")}
+    shapes |= {f"W_i{g}": "p,d" for g in gates} | {f"b_i{g}": "d" for g in gates}
+    shapes |= {f"W_h{g}": "d,d" for g in gates} | ({f"b_h{g}": "d" for g in gates} if kind == "gru" else {})
+    return build(GRU if kind == "gru" else LSTM, shapes)
+
+
+def used(kind: str) -> tuple[str, ...]:
+    return ("rnn.cell",) if kind == "rnn" else ()
+
+
+@lru_cache
 def embedding(dropout: bool) -> Equations:
     """x[t,b] = E[w[b,t]], time first."""
-    text = "x[t,b,k] = E[w[b,t],k]" + ("*D[t,b,k]" if dropout else "")
-    shapes = {"w": "B,T:index=N", "E": "N,p", **({"D": "T,B,p"} if dropout else {})}
-    return Equations("embedding", text, shapes, ("x",), constant=("D",))
+    system = looked_up("E", "x", "p")
+    system = dropped(system, "x", "D") if dropout else system
+    return Equations("embedding", system, ("x",), masks=("D",) if dropout else (), entries=("embedding.lookup",))
 
 
-def cell(kind: str, gates: dict[str, str], n: str, masked: str = "") -> list[str]:
-    """One step of a layer called n: `gates` holds what each gate gets from the step's input, biases included.
-
-    rnn:   h' = tanh(gate + h W_h)
-    gru:   r, z = σ(gate + h W + b);  n = tanh(gate + r ⊙ (h W_hn + b_hn));  h' = (1 − z) ⊙ n + z ⊙ h   (torch's)
-    lstm:  i, f, o = σ(…), g = tanh(…);  c' = f ⊙ c + i ⊙ g;  h' = o ⊙ tanh(c')
-    Where the mask `masked` is 0 (padding), the state stays.
-    What is read more than once has a name, so that its adjoint is made once: u, the sum that a gate is applied to;
-    hn = h W_hn + b_hn; tc = tanh(c'); and hm, cm, the new state before the mask.
-    """
-    at, h = "[t,b,k]", f"h{n}[t,b,k]"
-    back = {g: f"sum[l](h{n}[t,b,l]*W_h{g}{n}[l,k])" for g in gates}
-    if kind == "gru":
-        back = {g: f"{text} + b_h{g}{n}[k]" for g, text in back.items()}
-    lines = [f"h{n}[0,b,k] = h_0{n}[b,k]"]
-    if kind == "gru":
-        lines.append(f"hn{n}{at} = {back['n']} + 0*({gates['n']})")  # the term 0 gives t its range
-        back["n"] = f"r{n}{at}*hn{n}{at}"
-    for g in CELLS[kind]:
-        lines.append(f"u{g}{n}{at} = {gates[g]} + {back[g]}")
-        if kind != "rnn":
-            lines.append(f"{g}{n}{at} = {GATES[kind][g]}(u{g}{n}{at})")
-    if kind == "rnn":
-        new = f"tanh(un{n}{at})"
-    elif kind == "gru":
-        new = f"(1 - z{n}{at})*n{n}{at} + z{n}{at}*{h}"
-    else:
-        lines.insert(1, f"c{n}[0,b,k] = c_0{n}[b,k]")
-        lines += carried("c", n, f"f{n}{at}*c{n}{at} + i{n}{at}*g{n}{at}", masked)
-        lines.append(f"tc{n}{at} = tanh(c{n}[t+1,b,k])")
-        new = f"o{n}{at}*tc{n}{at}"
-    return [*lines, *carried("h", n, new, masked)]
+def looked_up(table: str, called: str, width: str) -> System:
+    """Rows of a table for the tokens w (B,T), time first."""
+    rows = with_sizes(entry("embedding.lookup"), {"n": "T", "d": width})
+    return with_axis(rows, "B", {"w": 0}, 1).renamed({"E": table, "X": called})
 
 
-def carried(state: str, n: str, new: str, mask: str) -> list[str]:
-    """The next value of a state: `new`, or the old one where the mask is 0."""
-    at, after = "[t,b,k]", f"{state}{n}[t+1,b,k]"
-    if not mask:
-        return [f"{after} = {new}"]
-    return [f"{state}m{n}{at} = {new}", f"{after} = {mask}*{state}m{n}{at} + (1 - {mask})*{state}{n}{at}"]
-
-
-def cell_shapes(kind: str, n: str, width: str = "d") -> dict[str, str]:
-    """Initial state, recurrent weights, and the biases of a layer (the GRU has two of them, as torch's)."""
-    shapes = {f"h_0{n}": f"B,{width}", **({f"c_0{n}": f"B,{width}"} if kind == "lstm" else {})}
-    shapes |= {f"W_h{g}{n}": f"{width},{width}" for g in CELLS[kind]}
-    shapes |= {f"b_i{g}{n}": width for g in CELLS[kind]}
-    return shapes | ({f"b_h{g}{n}": width for g in CELLS[kind]} if kind == "gru" else {})
-
-
+@lru_cache
 def layer(
     kind: str, *, encoder: bool = False, reverse: bool = False, context: bool = False, tokens: bool = False
 ) -> Equations:
@@ -84,137 +95,132 @@ def layer(
     `context` is a vector ctx (B,u) that every step gets. With `tokens` the inputs are the embeddings of tokens w (B,T):
     the rows of E W_i are looked up, and a small vocabulary makes that product much smaller than the one of all inputs.
     """
-    masked = encoder
-    at = "T-1-t" if reverse else "t"
-    lines = []
+    states, inputs = STATES[kind], [f"x{g}" for g in CELLS[kind]]
+    step = cell(kind)
     for g in CELLS[kind]:
-        whole = f"sum[l](x[{at},b,l]*W_i{g}[l,k]) + b_i{g}[k]"
-        if tokens:
-            lines.append(f"p{g}[v,k] = sum[l](E[v,l]*W_i{g}[l,k]) + b_i{g}[k]")
-            whole = f"p{g}[w[b,{at}],k]"
-        extra = f" + sum[l](ctx[b,l]*W_c{g}[l,k])" if context else ""
-        lines.append(f"x{g}[t,b,k] = {whole}{extra}{ranged('t', 'm[b,t]', masked and reverse)}")
-    lines += cell(kind, {g: f"x{g}[t,b,k]" for g in CELLS[kind]}, "", f"m[b,{at}]" if masked else "")
-    lines += ["s = h[:0:-1]" if reverse else "s = h[1:]", "last = h[-1]"]
-    inputs = {"w": "B,T:index=N", "E": "N,p"} if tokens else {"x": "T,B,p"}
-    shapes = {**inputs, **cell_shapes(kind, ""), **{f"W_i{g}": "p,d" for g in CELLS[kind]}}
-    shapes |= {f"W_c{g}": "u,d" for g in CELLS[kind]} | {"ctx": "B,u"} if context else {}
-    shapes |= {"m": "B,T"} if masked else {}
-    outputs: tuple[str, ...] = ("s", "last")
-    if kind == "lstm":
-        lines.append("last_c = c[-1]")
-        outputs = (*outputs, "last_c")
-    constant = ("m", "h_0", "c_0") if encoder else ()
-    return Equations(f"{kind}_layer", "; ".join(lines), shapes, outputs, constant=constant)
+        step = split_off(step, f"u{g}", f"x{g}", free_of=states)
+    first = gate_inputs(part(step, inputs), CELLS[kind], tokens)
+    for g in CELLS[kind] if context else ():
+        given = build(f"ctx @ W_c{g}", {"ctx": "u", f"W_c{g}": "u,d"})
+        first = added(first, f"x{g}", with_axis(given, "B", {"ctx": 0}), (1, 2))
+    rest = part(step, tuple(states.values()), given=inputs)
+    for before, after in states.items() if encoder else ():
+        rest = kept_at_padding(rest, before, after)
+    rest = with_axis(rest, "B", dict.fromkeys((*inputs, *states, "m"), 0))
+    system = compose(first, over_time(rest, "T", states, {**dict.fromkeys(inputs, 0), "m": 1}))
+    if reverse:
+        system = from_the_end(system, {"w" if tokens else "x": 1 if tokens else 0, "m": 1})
+    ends = f"s = {'h[:0:-1]' if reverse else 'h[1:]'}; last = h[-1]" + ("; last_c = c[-1]" if kind == "lstm" else "")
+    system = compose(system, build(ends, {state: "T+1,B,d" for state in states.values()}))
+    outputs = ("s", "last", "last_c") if kind == "lstm" else ("s", "last")
+    entries = (*used(kind), *(("embedding.lookup",) if tokens else ()))
+    return Equations(f"{kind}_layer", system, outputs, (), ("m", *states) if encoder else (), entries=entries)
 
 
-def ranged(letter: str, access: str, needed: bool) -> str:
-    """A term that is 0: an access which gives a letter its range, where nothing else does."""
-    return f" + 0*{access}" if needed else ""
+def gate_inputs(products: System, gates: tuple[str, ...], tokens: bool) -> System:
+    """What the gates get from the inputs of all steps, (T,B,d): made of x, or looked up for tokens."""
+    if not tokens:
+        return with_axis(with_axis(products, "B", {"x": 0}), "T", {"x": 0})
+    tables = with_axis(products, "N", {"x": 0}).renamed({"x": "E", **{f"x{g}": f"p{g}" for g in gates}})
+    return reduce(compose, (looked_up(f"p{g}", f"x{g}", "d") for g in gates), tables)
 
 
-def dropped() -> Equations:
+def kept_at_padding(step: System, before: str, after: str) -> System:
+    """Where the mask m is 0 (padding), the state stays: hm is the new state before the mask."""
+    new = f"{after}m"
+
+    def make(body: Expr, place: tuple[Expr, ...]) -> Expr:
+        return Access("m") * body + (1 - Access("m")) * Access(before, *place)
+
+    return behind(step.renamed({after: new}), new, after, make, [Array("m")])
+
+
+@lru_cache
+def dropped_states() -> Equations:
     """The states with dropout, for the output."""
-    return Equations("dropped", "R = s * D", {"s": "T,B,d", "D": "T,B,d"}, ("R",), constant=("D",))
+    return stated("dropped", "R = s * D", {"s": "T,B,d", "D": "T,B,d"}, ("R",), masks=("D",))
 
 
+@lru_cache
 def joined(rank: int) -> Equations:
-    """Two directions side by side: [f; g] along the last axis."""
-    lead = "t,b," if rank == 3 else "b,"
-    shape = "T,B,d" if rank == 3 else "B,d"
-    text = f"y[{lead}k] = f[{lead}k]; y[{lead}k+d] = g[{lead}k]"
-    return Equations("joined", text, {"f": shape, "g": shape}, ("y",))
+    """Two directions side by side: [f; g] along the last axis, as `attention.readout` joins two vectors."""
+    system = part(entry("attention.readout"), ("c",)).renamed({"c": "y", "a": "f", "s": "g"})
+    for size in ("B", "T")[: rank - 1]:
+        system = with_axis(system, size, {"f": 0, "g": 0})
+    return Equations("joined", system, ("y",), entries=("attention.readout",))
 
 
-def scores(kind: str, state: str, zero: str = "") -> list[str]:
-    """e[t,b,j]: how well state s_t fits the memory H_i; the term `zero` gives t its range where nothing else does.
+# ----------------------------------------------------------------------------------------------------------- attention
 
-    The additive score's tanh has a name, so that the backward pass need not compute it again.
+# tanh(W_c [a; s]) of `attention.readout`, whose identity says that it is this sum of two products
+READOUT = "y = tanh(a @ W_a + s @ W_s + b_c)"
+
+
+@lru_cache
+def attend(kind: str) -> System:
+    """From one state s and the memory H (S places) to the weights alpha and the readout y.
+
+    The parts of an additive score have names, K and Q, so that K is made once; and so has its tanh, so that the
+    backward pass need not compute it again.
     """
+    memory = "u" if kind == "additive" else "d"  # a product needs equal widths
+    columns = {"H": (1, 0), "W_1": (1, 0), "W_2": (1, 0), "B": (1, 0), "C": (1, 0)}
+    score = entry(SCORES[kind])
+    score = laid_out(score, {name: order for name, order in columns.items() if name in score.arrays})
     if kind == "additive":
-        return [
-            "K[j,b,w] = sum[k](H[j,b,k]*W_1[k,w])",
-            f"Q[t,b,w] = sum[k]({state}*W_2[k,w]){zero}",
-            "F[t,b,j,w] = tanh(K[j,b,w] + Q[t,b,w])",
-            "e[t,b,j] = sum[w](v[w]*F[t,b,j,w])",
-        ]
-    product = f"sum[k]({state}*H[j,b,k])"
-    return [f"e[t,b,j] = {product}" + ("/sqrt(d)" if kind == "scaled" else "") + zero]
+        score = split_off(score.renamed({"C": "F"}), "B", "K", free_of=("s",))
+        score = split_off(score, "B", "Q", free_of=("K",))
+        score = inlined(with_own_size(score, "u", {"H": 1, "W_1": 0}), "B")
+    context = laid_out(entry("attention.context"), {"H": (1, 0)})
+    context = with_sizes(context, {"d": memory})
+    weights = without_axis(entry("attention.masked_backward"), "n").renamed({"S": "e", "S1": "em", "a": "alpha"})
+    readout = build(READOUT, {"a": memory, "s": "d", "W_a": f"{memory},q", "W_s": "d,q", "b_c": "q"})
+    places = [with_sizes(score, {"n": "S"}), with_sizes(weights, {"m": "S"}), with_sizes(context, {"n": "S"}), readout]
+    return reduce(compose, places)
 
 
-def score_shapes(kind: str, width: str) -> dict[str, str]:
-    memory = "u" if kind == "additive" else width  # a product needs equal widths
-    shapes = {"H": f"S,B,{memory}", "M": "B,S:index=2"}
-    return shapes | ({"W_1": "u,d_a", "W_2": f"{width},d_a", "v": "d_a"} if kind == "additive" else {})
+def attended(kind: str) -> tuple[str, ...]:
+    return SCORES[kind], "attention.masked_backward", "attention.context"
 
 
-READ = [
-    "em[t,b,j] = where(M[b,j] == 1, e[t,b,j], -inf)",
-    "alpha = softmax(em)",
-    "a[t,b,k] = sum[j](alpha[t,b,j]*H[j,b,k])",
-]
+def with_batch(system: System, inputs: tuple[str, ...]) -> System:
+    """The batch as first axis; of the memory, and of what is made of it alone, as the second."""
+    return with_axis(system, "B", {**dict.fromkeys(inputs, 0), "M": 0, "H": 1, "K": 1})
 
 
+@lru_cache
 def attention(kind: str, dropout: bool) -> Equations:
     """The readout s̃ = tanh(a W_a + s W_s + b_c) of all steps; [a; s] W_c is the sum of two products."""
-    combined = "tanh(sum[k](a[t,b,k]*W_a[k,l]) + sum[k](s[t,b,k]*W_s[k,l]) + b_c[l])"
-    lines = [*scores(kind, "s[t,b,k]"), *READ, f"R[t,b,l] = {combined}" + ("*D[t,b,l]" if dropout else "")]
-    shapes = {
-        "s": "T,B,d",
-        **score_shapes(kind, "d"),
-        "W_a": "u,q" if kind == "additive" else "d,q",
-        "W_s": "d,q",
-        "b_c": "q",
-    }
-    shapes |= {"D": "T,B,q"} if dropout else {}
-    return Equations("attention_readout", "; ".join(lines), shapes, ("R",), ("alpha",), ("D",))
+    system = with_axis(with_batch(attend(kind), ("s",)), "T", {"s": 0}).renamed({"y": "R"})
+    system = dropped(system, "R", "D") if dropout else system
+    return Equations("attention_readout", system, ("R",), ("alpha",), (), ("D",) if dropout else (), attended(kind))
 
 
-def fed_decoder(cell_kind: str, score: str, layers: int, dropout: bool) -> Equations:
+@lru_cache
+def fed_decoder(kind: str, score: str, layers: int, dropout: bool) -> Equations:
     """A decoder with input feeding: the readout s̃ of a step is a further input of the next one. One recurrence."""
-    lines: list[str] = []
-    shapes = {
-        "x": "T,B,p",
-        "y_0": "B,q",
-        **score_shapes(score, "d"),
-        "W_a": "u,q" if score == "additive" else "d,q",
-        "W_s": "d,q",
-        "b_c": "q",
-    }
-    for number in range(1, layers + 1):
-        n = str(number) if layers > 1 else ""
-        below = str(number - 1)
-        gates = {}
-        for g in CELLS[cell_kind]:
-            if number == 1:
-                lines.append(f"x{g}[t,b,k] = sum[l](x[t,b,l]*W_i{g}{n}[l,k]) + b_i{g}{n}[k]")
-                gates[g] = f"x{g}[t,b,k] + sum[l](y[t,b,l]*W_y{g}[l,k])"
-                shapes |= {f"W_i{g}{n}": "p,d", f"W_y{g}": "q,d"}
-            else:
-                zero = ranged("t", f"x{g}[t,b,k]", True)
-                gates[g] = f"sum[l](h{below}[t+1,b,l]*W_i{g}{n}[l,k]) + b_i{g}{n}[k]{zero}"
-                shapes[f"W_i{g}{n}"] = "d,d"
-        lines += cell(cell_kind, gates, n)
-        shapes |= cell_shapes(cell_kind, n)
-    top = str(layers) if layers > 1 else ""
-    first = CELLS[cell_kind][0]
-    zero = ranged("t", f"x{first}[t,b,0]", True)
-    lines.insert(0, "y[0,b,l] = y_0[b,l]")
-    lines += [*scores(score, f"h{top}[t+1,b,k]", zero), *READ]
-    lines.append(f"y[t+1,b,l] = tanh(sum[k](a[t,b,k]*W_a[k,l]) + sum[k](h{top}[t+1,b,k]*W_s[k,l]) + b_c[l])")
-    lines.append("R = y[1:]" + (" * D" if dropout else ""))
+    numbers = [str(k) for k in range(1, layers + 1)] if layers > 1 else [""]
+    states = {f"{old}{n}": f"{new}{n}" for n in numbers for old, new in STATES[kind].items()} | {"y_0": "y"}
+    system = numbered(kind, numbers[0], "x")
+    for g in CELLS[kind]:
+        system = added(system, f"u{g}{numbers[0]}", build(f"y_0 @ W_y{g}", {"y_0": "q", f"W_y{g}": "q,d"}))
+        system = split_off(system, f"u{g}{numbers[0]}", f"x{g}", free_of=states)
+    for below, n in pairwise(numbers):
+        system = compose(system, with_sizes(numbered(kind, n, f"h{below}"), {"p": "d"}))
+    system = compose(system, attend(score).renamed({"s": f"h{numbers[-1]}"}))
+    system = over_time(with_batch(system, ("x", *states)), "T", states, {"x": 0})
+    last = [f"{state}_last{n} = {state}{n}[-1]" for n in numbers for state in STATES[kind].values()]
+    result = "R = y[1:]" + (" * D" if dropout else "")
+    shapes = {state: "T+1,B,d" for state in states.values()} | {"y": "T+1,B,q"}
     shapes |= {"D": "T,B,q"} if dropout else {}
-    extra = ("alpha", *last_states(cell_kind, layers, lines))
-    return Equations("fed_decoder", "; ".join(lines), shapes, ("R",), extra, ("D", "y_0"))
+    system = compose(system, build("; ".join([*last, "y_last = y[-1]", result]), shapes))
+    masks = ("D",) if dropout else ()
+    extra = ("alpha", *(line.split(" ")[0] for line in last), "y_last")
+    return Equations("fed_decoder", system, ("R",), extra, ("y_0",), masks, (*used(kind), *attended(score)))
 
 
-def last_states(kind: str, layers: int, lines: list[str]) -> tuple[str, ...]:
-    """Adds the states after the last step, which decoding carries on; returns their names."""
-    found = []
-    for number in range(1, layers + 1):
-        n = str(number) if layers > 1 else ""
-        for state in ("h", "c") if kind == "lstm" else ("h",):
-            lines.insert(-1, f"{state}_last{n} = {state}{n}[-1]")
-            found.append(f"{state}_last{n}")
-    lines.insert(-1, "y_last = y[-1]")
-    return (*found, "y_last")
+def numbered(kind: str, n: str, source: str) -> System:
+    """The step of one layer: all its arrays have the layer's number, its input is `source`."""
+    step = cell(kind)
+    names = {name: f"{name}{n}" for name in step.arrays if name != "x"}
+    return step.renamed(names).renamed({"x": source})

@@ -23,7 +23,7 @@ from gradproof.models.nets.block import Equations
 from gradproof.models.nets.model import Model
 from gradproof.models.nets.parameters import Parameters, initialise
 from gradproof.models.nets.positions import rotations, sinusoids
-from gradproof.models.nets.wiring import Plan, Step
+from gradproof.models.nets.wiring import Network, Placed
 
 Array = NDArray[Any]
 KINDS = ("encoder-decoder", "decoder", "encoder")
@@ -87,12 +87,18 @@ class TransformerConfig:
     def closing_norm(self) -> bool:
         return self.order == "pre" if self.final_norm is None else self.final_norm
 
+    def lengths(self) -> dict[str, int]:
+        """The lengths behind the names of the blocks' sizes."""
+        head = self.width // self.heads
+        own = {"d": self.width, "h": self.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": self.inner}
+        return {**own, "N": self.target_size}
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 @dataclass
-class Wiring(Plan):
+class Wiring(Network):
     """The plan of one Transformer."""
 
     config: TransformerConfig = field(kw_only=True)
@@ -172,9 +178,7 @@ class Transformer(Model[PairBatch | TextBatch]):
 
     def wired(self, dropout: bool, loss: bool) -> Wiring:
         config = self.config
-        head = config.width // config.heads
-        widths = {"d": config.width, "h": config.heads, "d_k": head, "d_v": head, "d_p": head // 2, "m": config.inner}
-        wiring = Wiring({**widths, "N": config.target_size}, config=config, dropout=dropout)
+        wiring = Wiring(config.lengths(), config=config, dropout=dropout)
         memory = None
         if config.kind == "encoder-decoder":
             table = wiring.table("source")
@@ -186,11 +190,11 @@ class Transformer(Model[PairBatch | TextBatch]):
         wiring.close(value, output if loss else equations.output(config.tied, config.bias))
         return wiring
 
-    def steps(self, dropout: bool) -> list[Step]:
+    def steps(self, dropout: bool) -> list[Placed]:
         return self.wired(dropout, loss=True).steps
 
     @property
-    def logit_step(self) -> Step:
+    def logit_step(self) -> Placed:
         return self.wired(False, loss=False).steps[-1]
 
     # -------------------------------------------------------------------------------------------------------- batches

@@ -1,175 +1,213 @@
-"""The equations of the Transformer's blocks, in the expression language. Batch b, positions i and j, heads a.
+"""The blocks of a Transformer, made from the catalogue's entries by axes, masks, dropout and residual connections.
 
-They are the catalogue's equations with the letters of batch and head; `tests/test_transformer.py` compares the two.
-Parameters stand to the right of what they multiply (X W), as in the documents; a mask entry 1 allows, 0 forbids.
+Batch b, positions i and j, heads a. Parameters stand to the right of what they multiply (X W), as in the documents; a
+mask entry 1 allows, 0 forbids. What no entry states is written here once: RMSNorm, a rotation in pairs, the mean loss.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from sympy import Expr, Integer, Rational, sqrt
+
 from gradproof.models.nets.block import Equations
+from gradproof.models.nets.entries import entry
+from gradproof.symbolic.equations.axes import laid_out, split_axis, with_axis, with_sizes
+from gradproof.symbolic.equations.compose import (
+    applied,
+    behind,
+    compose,
+    dropped,
+    fixed,
+    inlined,
+    masked,
+    part,
+    plus,
+    product,
+    same,
+    split_off,
+    times,
+)
+from gradproof.symbolic.equations.expr import Access, Size
+from gradproof.symbolic.equations.functions import sigma
+from gradproof.symbolic.equations.system import Array, System
+from gradproof.symbolic.language.reader import build
 
-EPSILON = "1e-5"  # of both norms, torch's default
+EPSILON = Rational(1, 100000)  # of both norms, torch's default
+ACTIVATIONS = {"relu": "relu(x)", "gelu": "gelu(x)", "gelu_tanh": 'gelu(x, approximate="tanh")'}
+RMSNORM = "y = rmsnorm(x, eps=epsilon) * g"  # LayerNorm without the mean; no document has it
 
-ACTIVATIONS = {"relu": "relu({})", "gelu": "gelu({})", "gelu_tanh": 'gelu({}, approximate="tanh")'}
+
+def batched(system: System, inputs: tuple[str, ...], positions: tuple[str, ...] = ()) -> System:
+    """The system for a batch: `inputs` get the first axis B, behind it `positions` get T."""
+    return with_axis(with_axis(system, "T", dict.fromkeys(positions, 0)), "B", dict.fromkeys(inputs, 0))
 
 
+@lru_cache
 def norm(kind: str) -> Equations:
     """LayerNorm (gain g, bias c) or RMSNorm (gain g), over the features."""
     if kind == "layernorm":
-        text = f"y = layernorm(x, eps={EPSILON}) * g + c"
-        return Equations("layernorm", text, {"x": "B,T,d", "g": "d", "c": "d"}, ("y",))
-    return Equations("rmsnorm", f"y = rmsnorm(x, eps={EPSILON}) * g", {"x": "B,T,d", "g": "d"}, ("y",))
+        one = entry("layernorm.forward").renamed({"c": "c1"}).renamed({"gamma": "g", "beta": "c"})
+        entries: tuple[str, ...] = ("layernorm.forward",)
+    else:
+        one, entries = build(RMSNORM, {"x": "d", "g": "d", "epsilon": ""}), ()
+    system = batched(fixed(one, {"epsilon": EPSILON}), ("x",), ("x",))
+    return Equations(kind, system, ("y",), entries=entries)
 
 
+@lru_cache
 def embedding(positions: bool, scaled: bool, dropout: bool) -> Equations:
     """x_i = E[w_i] (times √d in the 2017 paper) + p_i."""
-    shapes = {"w": "B,T:index=N", "E": "N,d"}
-    text = "E[w[b,i],k]" + ("*sqrt(d)" if scaled else "")
-    if positions:
-        shapes["p"] = "T,d"
-        text += " + p[i,k]"
-    if dropout:
-        shapes["D"] = "B,T,d"
-        text = f"({text})*D[b,i,k]"
-    return Equations("embedding", f"x[b,i,k] = {text}", shapes, ("x",), constant=("D", "p"))
+    system = entry("embedding.position_sum")
+    system = times(system, "X", sqrt(Size("d"))) if scaled else system
+    system = inlined(system, "X") if positions else part(system, ("X",))
+    system = with_sizes(system.renamed({"X": "x", "h": "x", "P": "p"}), {"n": "T"})
+    system = batched(system, ("w",))
+    system = dropped(system, "x", "D") if dropout else system
+    masks = ("D",) if dropout else ()
+    return Equations("embedding", system, ("x",), constant=("p",), masks=masks, entries=("embedding.position_sum",))
 
 
-def projection(name: str, source: str, letter: str, bias: bool, rotary: bool) -> str:
-    """Queries, keys or values of all heads; with `rotary` a head's width is (2, p): two numbers for each frequency."""
-    axes, sizes = ("a,c,p", "a,c,p") if rotary and name != "V" else ("a,r", "a,r")
-    text = f"{name}[b,{letter},{axes}] = sum[k]({source}[b,{letter},k]*W_{name}[k,{axes}])"
-    return text + (f" + b_{name}[{sizes}]" if bias else "")
+# ----------------------------------------------------------------------------------------------------------- attention
 
 
-def rotation(name: str, letter: str) -> str:
-    """Each pair (c = 0, 1) is turned by the angle position · frequency; C is its cosine, Z its sine: − for c = 0."""
-    one, other = (f"{name}[b,{letter},a,{c},p]" for c in ("c", "1-c"))
-    return f"{name}r[b,{letter},a,c,p] = {one}*C[{letter},p] + {other}*Z[{letter},c,p]"
+@lru_cache
+def heads(bias: bool, rotary: bool, dropout: bool) -> System:
+    """Multi-head attention with its residual connection: queries from X, keys and values from Y, T and Ts positions.
 
-
-SCORES = "S[b,a,i,j] = sum[r](Q[b,i,a,r]*K[b,j,a,r])/sqrt(d_k)"
-ROTARY_SCORES = "S[b,a,i,j] = sum[c,p](Qr[b,i,a,c,p]*Kr[b,j,a,c,p])/sqrt(2*d_p)"
-WEIGHTS = "Sm[b,a,i,j] = where(M[b,i,j] == 1, S[b,a,i,j], -inf); A = softmax(Sm)"
-DROPPED = "; Ad[b,a,i,j] = A[b,a,i,j]*DA[b,a,i,j]"
-READ = "H[b,i,a,r] = sum[j]({weights}[b,a,i,j]*V[b,j,a,r])"
-OUTPUT = "R[b,i,l] = X0[b,i,l] + "
-
-
-def attention(cross: bool, bias: bool, rotary: bool, dropout: bool) -> Equations:
-    """R = X0 + (concatenated heads) W_O: multi-head attention and its residual connection.
-
-    Queries come from X, keys and values from X too, or from Y (`cross`). M[b,i,j] = 1 where position i may see j.
+    M[b,i,j] = 1 where position i may see j. With `rotary` a head's width is (2, p): two numbers for each frequency.
     """
-    source, letter = ("Y", "j") if cross else ("X", "j")
-    statements = [
-        projection("Q", "X", "i", bias, rotary),
-        projection("K", source, letter, bias, rotary),
-        projection("V", source, letter, bias, rotary),
-        *([rotation("Q", "i"), rotation("K", "j")] if rotary else []),
-        *core(rotary, dropout),
-        _combined(bias, dropout),
-    ]
-    shapes = {
-        "X0": "B,T,d",
-        "X": "B,T,d",
-        **({"Y": "B,Ts,d"} if cross else {}),
-        "M": f"B,T,{'Ts' if cross else 'T'}:index=2",
-    }
-    shapes |= _head_shapes(bias, rotary, "QKVO")
-    shapes |= {"C": "T,d_p", "Z": "T,2,d_p"} if rotary else {}
-    shapes |= {"DA": f"B,h,T,{'Ts' if cross else 'T'}", "D": "B,T,d"} if dropout else {}
-    return Equations("attention", "; ".join(statements), shapes, ("R",), ("A",), ("C", "Z", "D", "DA"))
+    system = entry("mha.output").renamed({"O": "R"})
+    turned = dict.fromkeys(("W_Q", "W_K", "W_V", "Q", "K", "V", "H"), (1, 0, 2))
+    system = with_sizes(laid_out(system, turned), {"n": "T", "m": "Ts"} | ({} if rotary else {"d_v": "d_k"}))
+    if bias:
+        for name in "QKV":
+            system = plus(system, name, f"b_{name}", (1, 2))
+        system = plus(system, "R", "b_O", (1,))
+    if rotary:
+        system = split_axis(system, "d_k", 2, "d_p")
+        system = rotated(rotated(system, "Q", "C", "Z"), "K", "Ck", "Zk")
+    system = masked(system, "S", "M", (1, 2), "Sm")
+    system = dropped(system, "A", "DA", "Ad") if dropout else system
+    system = with_axis(system, "B", dict.fromkeys(("X", "Y", "M", "DA"), 0))
+    system = dropped(system, "R", "D") if dropout else system
+    return plus(system, "R", "X0")
 
 
-def core(rotary: bool, dropout: bool) -> list[str]:
-    """From queries, keys and values to the heads' results H."""
-    weights = WEIGHTS + (DROPPED if dropout else "")
-    return [ROTARY_SCORES if rotary else SCORES, weights, READ.format(weights="Ad" if dropout else "A")]
+def rotated(system: System, name: str, cosine: str, sine: str) -> System:
+    """Each pair (c = 0, 1) of queries or keys is turned by the angle position · frequency.
+
+    The tables hold its cosine, and its sine: with − for c = 0. This is R_t q of `rope.rotation`, whose matrix is never
+    made: a pair is one column (c, p) here, neighbours 2p + c there.
+    """
+    positions, _, _, pairs = system.arrays[name].shape
+    tables = Array(cosine, (positions, pairs)), Array(sine, (positions, Integer(2), pairs))
+
+    def make(body: Expr, place: tuple[Expr, ...]) -> Expr:
+        i, a, c, p = place
+        return body * Access(cosine, i, p) + Access(name, i, a, 1 - c, p) * Access(sine, i, c, p)
+
+    return behind(system, name, f"{name}r", make, tables)
 
 
-def _combined(bias: bool, dropout: bool) -> str:
-    text = "sum[a,r](H[b,i,a,r]*W_O[a,r,l])" + (" + b_O[l]" if bias else "")
-    return OUTPUT + (f"({text})*D[b,i,l]" if dropout else text)
+@lru_cache
+def attention(cross: bool, bias: bool, rotary: bool, dropout: bool) -> Equations:
+    """R = X0 + (concatenated heads) W_O; queries come from X, keys and values from X too, or from Y (`cross`)."""
+    system = heads(bias, rotary, dropout)
+    if not cross:
+        system = same(with_sizes(system, {"Ts": "T"}), {"Y": "X"} | ({"Ck": "C", "Zk": "Z"} if rotary else {}))
+    return Equations("attention", system, ("R",), ("A",), ("C", "Z"), ("D", "DA") if dropout else (), ENTRIES[rotary])
 
 
-def _head_shapes(bias: bool, rotary: bool, names: str) -> dict[str, str]:
-    turned = "h,2,d_p" if rotary else "h,d_k"
-    width = {"Q": turned, "K": turned, "V": "h,d_v" if rotary else "h,d_k", "O": "h,d_v" if rotary else "h,d_k"}
-    shapes = {f"W_{n}": f"d,{width[n]}" if n != "O" else f"{width[n]},d" for n in names}
-    return shapes | ({f"b_{n}": width[n] if n != "O" else "d" for n in names} if bias else {})
-
-
+@lru_cache
 def keys_values(bias: bool, rotary: bool) -> Equations:
     """The keys (turned, with `rotary`) and values of some positions, for the cache."""
-    statements = [projection(n, "X", "j", bias, rotary) for n in "KV"]
-    shapes = {"X": "B,T,d", **_head_shapes(bias, rotary, "KV")}
-    if rotary:
-        statements.insert(1, rotation("K", "j"))
-        shapes |= {"C": "T,d_p", "Z": "T,2,d_p"}
     outputs = ("Kr", "V") if rotary else ("K", "V")
-    return Equations("keys_values", "; ".join(statements), shapes, outputs, constant=("C", "Z"))
+    system = part(heads(bias, rotary, False), outputs).renamed({"Y": "X", "Ck": "C", "Zk": "Z"})
+    return Equations("keys_values", with_sizes(system, {"Ts": "T"}), outputs, (), ("C", "Z"), (), ENTRIES[rotary])
 
 
+@lru_cache
 def cached_attention(bias: bool, rotary: bool) -> Equations:
     """`attention` for some new positions, with all keys and values given."""
-    statements = [
-        projection("Q", "X", "i", bias, rotary),
-        *([rotation("Q", "i")] if rotary else []),
-        *core(rotary, False),
-        _combined(bias, False),
-    ]
-    shapes = {"X0": "B,T,d", "X": "B,T,d", "M": "B,T,Ts:index=2", **_head_shapes(bias, rotary, "QO")}
-    shapes |= {"Kr": "B,Ts,h,2,d_p", "V": "B,Ts,h,d_v", "C": "T,d_p", "Z": "T,2,d_p"} if rotary else {}
-    shapes |= {"K": "B,Ts,h,d_k", "V": "B,Ts,h,d_k"} if not rotary else {}
-    return Equations("cached_attention", "; ".join(statements), shapes, ("R",), ("A",), ("C", "Z"))
+    system = part(heads(bias, rotary, False), ("R", "A"), given=("Kr" if rotary else "K", "V"))
+    return Equations("cached_attention", system, ("R",), ("A",), ("C", "Z"), (), ENTRIES[rotary])
 
 
+ENTRIES = {False: ("mha.output",), True: ("mha.output", "rope.rotation")}
+
+
+# -------------------------------------------------------------------------------------------------------- feed-forward
+
+
+@lru_cache
 def feed_forward(activation: str, dropout: bool) -> Equations:
     """Y = X0 + σ(X W_1 + b_1) W_2 + b_2, or X0 + (swish(X W) ⊙ (X V)) U for SwiGLU."""
-    shapes = {"X0": "B,T,d", "X": "B,T,d"}
     if activation == "swiglu":
-        shapes |= {"W": "d,m", "V": "d,m", "U": "m,d"}
-        text = "F = X @ W; G = X @ V; C = silu(F) * G; "
-        last = "C @ U"
+        system = fixed(entry("ffn.swiglu"), {"beta": Integer(1)}).renamed({"B": "F", "C": "P", "P": "s", "D": "G"})
+        system = inlined(product(inlined(system, "s"), "C", ("P", "G")), "P")
+        used = "ffn.swiglu"
     else:
-        shapes |= {"W_1": "d,m", "b_1": "m", "W_2": "m,d", "b_2": "d"}
-        text = f"F = X @ W_1 + b_1; C = {ACTIVATIONS[activation].format('F')}; "
-        last = "C @ W_2 + b_2"
-    if dropout:
-        shapes |= {"DC": "B,T,m", "D": "B,T,d"}
-        last = f"({last.replace('C @', 'Cd @')}) * D"
-        text += "Cd = C * DC; "
-    return Equations("feed_forward", f"{text}Y = X0 + {last}", shapes, ("Y",), constant=("D", "DC"))
+        system = entry("ffn.backward").renamed({"B": "F"})
+        system = applied(system, sigma, build(ACTIVATIONS[activation], {"x": ""}))
+        used = "ffn.backward"
+    system = batched(with_sizes(system, {"n": "T", "d_ff": "m"}), ("X",))
+    system = dropped(dropped(system, "C", "DC", "Cd"), "Y", "D") if dropout else system
+    masks = ("D", "DC") if dropout else ()
+    return Equations("feed_forward", plus(system, "Y", "X0"), ("Y",), masks=masks, entries=(used,))
 
 
-def logits(tied: bool, bias: bool, turned: bool = False) -> tuple[str, dict[str, str]]:
+# -------------------------------------------------------------------------------------------------------------- output
+
+
+@lru_cache
+def logits(tied: bool, bias: bool, turned: bool) -> System:
     """l = H U + b_U, or H Eᵀ + b_U; `turned`: the positions are the first axis, the batch the second."""
-    text = "l = H @ " + ("E.T" if tied else "U") + (" + b_U" if bias else "")
-    leading = "T,B" if turned else "B,T"
-    shapes = {"H": f"{leading},d", **({"E": "N,d"} if tied else {"U": "d,N"}), **({"b_U": "N"} if bias else {})}
-    return text, shapes
+    system = part(entry("output.tied"), ("l",), given=("H",)) if tied else entry("output.projection")
+    system = system.renamed({"h": "H"})
+    if not tied:
+        system = system.renamed({"b": "b_U"}) if bias else fixed(system, {"b": Integer(0)})
+    elif bias:
+        system = plus(system, "l", "b_U", (1,))
+    system = batched(with_sizes(system, {"n": "T"}), ("H",))
+    return laid_out(system, {"H": (1, 0, 2), "l": (1, 0, 2)}) if turned else system
 
 
+def output_entry(tied: bool) -> str:
+    return "output.tied" if tied else "output.projection"
+
+
+@lru_cache
 def output(tied: bool, bias: bool, turned: bool = False) -> Equations:
     """The logits (B,T,N) and their log-probabilities."""
-    text, shapes = logits(tied, bias, turned)
+    system = logits(tied, bias, turned)
+    logs = part(entry("lm.batch_loss"), ("F",)).renamed({"o": "l", "F": "lp"})
     if turned:
-        text = f"{text.replace('l =', 'q =')}; l[b,i,v] = q[i,b,v]"
-    return Equations("output", f"{text}; lp = log_softmax(l)", shapes, ("l",), ("lp",))
+        back = build("l[b,i,v] = q[i,b,v]", {"q": "T,B,N"})
+        system = compose(system.renamed({"l": "q"}), back)
+    entries = (output_entry(tied), "lm.batch_loss")
+    return Equations("output", compose(system, logs), ("l",), ("lp",), entries=entries)
 
 
+# L = Σ weight · nll, where lm.batch_loss has keep/B for the weight; a smoothed loss is the mixture of two, as the entry
+# loss.label_smoothing says of it: z − l_y, and the mean of z − l_v over all words v
+MEAN = "L = sum[b,t](weight[b,t]*e[b,t])"
+SMOOTHED = "u = z - mean(l); e = (1 - epsilon)*nll + epsilon*u"
+
+
+@lru_cache
 def loss(tied: bool, bias: bool, smoothing: bool, turned: bool = False) -> Equations:
     """L = Σ weight · (−Σ_v q_v log p_v) with q = (1 − ε)·[v = y] + ε/N; nll is −log p_y of every position (B,T).
 
     The weights say what is averaged: 1/(number of targets) at real positions, 0 at padding.
     """
-    text, shapes = logits(tied, bias, turned)
-    shapes |= {"y": "B,T:index=N", "weight": "B,T"}
-    at = "i,b" if turned else "b,i"
-    text += f"; z = logsumexp(l, axis=-1); nll[b,i] = z[{at}] - l[{at},y[b,i]]; "
+    word = part(entry("lm.nll"), ("L",), given=("o",)).renamed({"o": "l", "w": "y", "L": "nll", "p": "P"})
+    word = split_off(word, "nll", "z", free_of=("y",))
     if smoothing:
-        shapes["epsilon"] = ""
-        text += f"u[b,i] = z[{at}] - sum[v](l[{at},v])/N; e[b,i] = (1 - epsilon)*nll[b,i] + epsilon*u[b,i]; "
-    total = "e" if smoothing else "nll"
-    text += f"L = sum[b,i](weight[b,i]*{total}[b,i])"
-    return Equations("loss", text, shapes, ("L",), ("nll",), ("weight", "epsilon"))
+        word = compose(word, build(SMOOTHED, {"l": "N", "z": "", "nll": "", "epsilon": ""}))
+    places = {"y": 0, "nll": 0, "u": 0, "e": 0}
+    words = with_axis(with_axis(word, "T", {"l": 0, "y": 0}), "B", {"l": int(turned), **places}, int(turned))
+    total = build(MEAN, {"weight": "B,T", "e": "B,T"}).renamed({} if smoothing else {"e": "nll"})
+    system = compose(compose(logits(tied, bias, turned), words), total)
+    entries = (output_entry(tied), "lm.nll", *(("loss.label_smoothing",) if smoothing else ()))
+    return Equations("loss", system, ("L",), ("nll",), ("weight", "epsilon"), entries=entries)

@@ -5,7 +5,6 @@ The blocks are those of the models: the same equations, derived and compiled, wi
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import textwrap
@@ -16,16 +15,16 @@ from typing import Any
 from gradproof.models.errors import TrainingError
 from gradproof.models.nets.block import Block
 from gradproof.models.nets.kinds import make_model
-from gradproof.models.nets.positions import ANGLES
-from gradproof.models.nets.wiring import Step
+from gradproof.models.nets.positions import angle_system
+from gradproof.models.nets.wiring import Placed
 from gradproof.models.standalone import parts
 from gradproof.models.training import tiny
 from gradproof.models.training.optimisers import METHODS, method_systems
 from gradproof.numeric.compile import compile_numpy, compile_torch
+from gradproof.numeric.emitters.source import Source
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.printing import text
 
 SIZE = 14  # the symbols of the tasks: four special ones, ten digits
@@ -38,6 +37,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "seq2seq": {"source_size": SIZE, "target_size": SIZE, "width": 32, "embedded": 16, "bidirectional": True},
 }
 KINDS = (*CONFIGS, "tiny")
+LIBRARIES = ("numpy", "torch")
 TITLES = {
     "transformer": "An encoder–decoder Transformer",
     "gpt": "A decoder-only Transformer",
@@ -57,6 +57,8 @@ def standalone(kind: str, backend: str = "numpy") -> str:
     """The file for a kind of model: seq2seq, transformer, gpt, bert or tiny; with torch, autograd stays off."""
     if kind not in KINDS:
         raise TrainingError(f"there is no model {kind!r}; there are {', '.join(KINDS)}")
+    if backend not in LIBRARIES:
+        raise TrainingError(f"the file of a model is written for {' or '.join(LIBRARIES)}, not for {backend}")
     file = File(backend)
     sections = _tiny(file) if kind == "tiny" else _model(file, kind)
     needs = "torch, whose autograd stays off" if backend == "torch" else "NumPy only"
@@ -98,22 +100,13 @@ class File:
 
     def function(self, system: System, name: str) -> str:
         """The source of a function that computes the outputs of a system, each equation in a comment."""
-        return self.body(self.compile(system, system.outputs, name, partial(commented, system)).source)
+        return self.body(self.compile(system, system.outputs, name, partial(commented, system)).code)
 
-    def body(self, source: str) -> str:
-        """A source without its imports and helpers."""
-        lines = source.split("\n")
-        *others, last = ast.parse(source).body
-        for node in others:
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-            written = "\n".join(lines[first - 1 : node.end_lineno])
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self.imports.add(written)
-            elif f"\n{written}\n" not in self.helpers:
-                self.helpers.append(f"\n{written}\n")
-        assert isinstance(last, ast.FunctionDef)
-        first = min([last.lineno, *(d.lineno for d in last.decorator_list)])
-        return "\n\n" + "\n".join(lines[first - 1 :])
+    def body(self, code: Source) -> str:
+        """A function without its imports and helpers."""
+        self.imports |= set(code.imports)
+        self.helpers += [f"\n{helper}" for helper in code.helpers if f"\n{helper}" not in self.helpers]
+        return f"\n\n{code.function}"
 
 
 def commented(system: System, equation: Equation) -> str:
@@ -158,16 +151,15 @@ def _model(file: File, kind: str) -> Iterator[str]:
     if kind == "seq2seq":
         yield f"\nSTATE = {CONFIGS[kind]['width'] // 2}  # width of the encoder's first state\n"
     else:
-        angles = build(ANGLES.replace("Z =", "S ="), {"pos": "T", "number": "p", "base": ""})
         yield f"\nWIDTH = {CONFIGS[kind]['width']}\n"
-        yield file.function(System(angles.arrays, angles.equations, ("C", "S")), "angles")
+        yield file.function(angle_system(), "angles")
         yield parts.POSITIONS
     yield TASKS[kind]
     yield from adam(file)
     yield parts.TRAIN
 
 
-def block_names(steps: list[Step]) -> dict[Any, tuple[Block, str]]:
+def block_names(steps: list[Placed]) -> dict[Any, tuple[Block, str]]:
     """Each distinct block once, with a name of its own: a second attention is called by its place."""
     found: dict[Any, tuple[Block, str]] = {}
     taken: set[str] = set()
@@ -201,7 +193,7 @@ def _entry(block: Block, name: str) -> str:
     return f"{name.upper()} = Block(\n    {name},\n    {name}_backward,\n{inside})"
 
 
-def _step(step: Step, name: str) -> str:
+def _step(step: Placed, name: str) -> str:
     given = {own: whole for own, whole in {**step.reads, **step.writes}.items() if whole != f"{step.where}.{own}"}
     line = f'    ("{step.where}", {name.upper()}, {json.dumps(given)}),'
     if len(line) <= 100:
@@ -215,7 +207,7 @@ def _tiny(file: File) -> Iterator[str]:
     torch = file.backend == "torch"
     array = "torch.tensor" if torch else "np.array"
     double = "torch.float64" if torch else "np.float64"
-    yield file.body(file.compile(derived).source)
+    yield file.body(file.compile(derived).code)
     yield f"\n\n{heading('data')}\n\nDATA = {{"
     yield from (f'    "{name}": {array}({value.tolist()}),' for name, value in tiny.DATA.items())
     yield "}\nPARAMETERS = {"

@@ -11,7 +11,6 @@ array([0.8])
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,9 +18,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sympy import Expr
 
 from gradproof.models.errors import TrainingError
 from gradproof.numeric.compile import Compiled, compile_numpy
+from gradproof.symbolic.catalogue.optimisation import ADAM_SHAPES, ADAM_STEP
+from gradproof.symbolic.equations.compose import abbreviated, changed, compose
+from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.system import Array as Named
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.language.reader import build
 
@@ -36,29 +40,60 @@ class Method:
     `numbers` are scalar equations; their values go into `update` along with those of `defaults` and eta, the rate.
     """
 
-    update: str
+    update: Callable[[], System]
     state: tuple[str, ...] = ()
-    numbers: str = ""
+    numbers: Callable[[], System] | None = None
     defaults: Mapping[str, float] = field(default_factory=dict)
 
 
-MOMENTS = "m_new = beta_1*m + r_1*g; v_new = beta_2*v + r_2*g**2; mhat = m_new/c_1; vhat = v_new/c_2; "
+STEP = {"theta": "n", "g": "n", "eta": ""}
 CORRECTIONS = "r_1 = 1 - beta_1; r_2 = 1 - beta_2; c_1 = 1 - beta_1**t; c_2 = 1 - beta_2**t"
-ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
+L2 = "g = gradient + l2*theta"  # the prior N(0, 1/l2) of a maximum a posteriori estimate
 
+
+def descent() -> System:
+    return build("theta_new = theta - eta*g", STEP)
+
+
+def momentum() -> System:
+    return build("b_new = mu*b + g; theta_new = theta - eta*b_new", {**STEP, "b": "n", "mu": ""})
+
+
+@cache
+def corrections() -> System:
+    """The numbers of a step of Adam that are the same for all parameters."""
+    return build(CORRECTIONS, {"beta_1": "", "beta_2": "", "t": ""})
+
+
+def decayed_corrections() -> System:
+    return compose(corrections(), build("keep = 1 - eta*decay", {"eta": "", "decay": ""}))
+
+
+@cache
+def adam() -> System:
+    """The step of the entry adam.step, in whose equations the numbers of the step have names."""
+    step = build(ADAM_STEP, ADAM_SHAPES)
+    step = step.renamed({"m": "m_new", "v": "v_new", step.outputs[0]: "theta_new"})
+    return abbreviated(step.renamed({"m_0": "m", "v_0": "v"}), corrections())
+
+
+def adamw() -> System:
+    """Decoupled decay: it shrinks the parameters themselves and never enters the moments."""
+
+    def kept(body: Expr, place: tuple[Expr, ...]) -> Expr:
+        old = Access("theta", *place)
+        return body - old + Access("keep") * old
+
+    return changed(adam(), "theta_new", kept, [Named("keep")])
+
+
+ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 METHODS = {
-    "sgd": Method("theta_new = theta - eta*g"),
-    "momentum": Method("b_new = mu*b + g; theta_new = theta - eta*b_new", ("b",), defaults={"mu": 0.9}),
-    "adam": Method(MOMENTS + "theta_new = theta - eta*mhat/(sqrt(vhat) + epsilon)", ("m", "v"), CORRECTIONS, ADAM),
-    # decoupled decay: it shrinks the parameters themselves and never enters the moments
-    "adamw": Method(
-        MOMENTS + "theta_new = keep*theta - eta*mhat/(sqrt(vhat) + epsilon)",
-        ("m", "v"),
-        CORRECTIONS + "; keep = 1 - eta*decay",
-        {**ADAM, "decay": 0.01},
-    ),
+    "sgd": Method(descent),
+    "momentum": Method(momentum, ("b",), defaults={"mu": 0.9}),
+    "adam": Method(adam, ("m", "v"), corrections, ADAM),
+    "adamw": Method(adamw, ("m", "v"), decayed_corrections, {**ADAM, "decay": 0.01}),
 }
-L2 = "g = gradient + l2*theta; "  # the prior N(0, 1/l2) of a maximum a posteriori estimate
 
 NORM = "r = g/s; sum(r**2)"
 CLIP = "minimum(tau/(norm + delta), 1)"
@@ -147,31 +182,15 @@ def compiled_method(name: str, l2: bool = False) -> tuple[Compiled, Compiled | N
 def method_systems(name: str, l2: bool = False) -> tuple[System, System | None]:
     """The equations of a method: for a stretch of the vectors, and for the numbers of a step."""
     method = METHODS[name]
-    text = (L2 if l2 else "") + method.update
-    vectors = {key: "n" for key in ("theta", "gradient" if l2 else "g", *method.state)}
-    scalars = _scalars(text, {*vectors, *_defined(text)})
-    update = replace(
-        build(text, {**vectors, **scalars}), outputs=("theta_new", *(f"{key}_new" for key in method.state))
-    )
-    if not method.numbers:
+    update = method.update()
+    if l2:
+        update = compose(build(L2, {"gradient": "n", "theta": "n", "l2": ""}), update)
+    update = replace(update, outputs=("theta_new", *(f"{key}_new" for key in method.state)), _cache={})
+    if method.numbers is None:
         return update, None
-    defined = _defined(method.numbers)
-    numbers = build(method.numbers, _scalars(method.numbers, set(defined)))
-    return update, replace(numbers, outputs=tuple(defined))
+    numbers = method.numbers()
+    return update, replace(numbers, outputs=tuple(numbers.defined), _cache={})
 
-
-def _defined(text: str) -> list[str]:
-    """The names that the statements of a text define."""
-    return [part.partition("=")[0].strip() for part in text.split(";") if "=" in part]
-
-
-def _scalars(text: str, others: set[str]) -> dict[str, str]:
-    """Every other name of a text is declared as a scalar."""
-    words = dict.fromkeys(re.findall(r"[A-Za-z]\w*", text))
-    return {word: "" for word in words if word not in others and word not in FUNCTIONS}
-
-
-FUNCTIONS = {"sqrt", "where", "minimum", "maximum", "clip", "cos", "sum", "pi"}
 
 # ------------------------------------------------------------------------------------------------------------ clipping
 

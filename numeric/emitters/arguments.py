@@ -15,6 +15,7 @@ from gradproof.numeric.lowering.program import Reading
 from gradproof.numeric.passes.sizes import readings
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.judging.domains import at_least
 
 
 class ArgumentError(GradproofError):
@@ -27,6 +28,7 @@ class Arguments:
     readings: Mapping[Symbol, Reading]
     given: tuple[Symbol, ...]  # sizes that no array shows
     unused: tuple[Array, ...] = field(default=(), kw_only=True)  # declared arrays that nothing reads: they may be given
+    needs: tuple[Expr, ...] = field(default=(), kw_only=True)  # what must not be negative, in terms of sizes
 
     @classmethod
     def of(cls, arrays: Iterable[Array], sizes: Iterable[Symbol]) -> Arguments:
@@ -55,6 +57,10 @@ class Arguments:
         dtype = self.dtype(values[a.name] for a in self.arrays if a.below is None)
         sizes = {size: whole_size(size, values[size.name]) for size in self.given}
         self._check_shapes(arrays, sizes)
+        for need in self.needs:
+            if need.free_symbols <= sizes.keys() and int(need.xreplace(sizes)) < 0:
+                given = ", ".join(f"{size} = {sizes[size]}" for size in sorted(need.free_symbols, key=str))
+                raise ArgumentError(f"{given} is too small: {at_least(need)} is needed")
         for array in self.arrays:
             if array.below is not None:
                 _check_lookup(array, arrays[array.name], sizes)
@@ -100,16 +106,14 @@ class Arguments:
                 axes = f"({', '.join(map(str, array.shape))})"
                 got = arrays[array.name].shape
                 raise ArgumentError(f"{array.name} must have {array.rank} axes {axes}, got an array of shape {got}")
-            if 0 in arrays[array.name].shape:
-                raise ArgumentError(f"{array.name} is empty: its shape is {arrays[array.name].shape}")
         for reading in self.readings.values():
             length = arrays[reading.array].shape[reading.axis] - int(reading.rest.xreplace(sizes))
             slope = int(reading.slope.xreplace(sizes))
-            if length % slope or length // slope < 1:
+            if slope == 0 or length % slope or length // slope < 0:
                 shape = self._array(reading.array).shape[reading.axis]
                 raise ArgumentError(
                     f"axis {reading.axis} of {reading.array} is {shape} = {arrays[reading.array].shape[reading.axis]}: "
-                    f"no size {reading.size} ≥ 1 fits"
+                    f"no size {reading.size} ≥ 0 fits"
                 )
             sizes[reading.size] = length // slope
         for array in self.arrays:
@@ -156,8 +160,8 @@ def common_dtype(values: Iterable[Any]) -> np.dtype:
 
 
 def whole_size(size: Symbol, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ArgumentError(f"the size {size} must be a whole number of at least 1, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ArgumentError(f"the size {size} must be a whole number of at least 0, got {value!r}")
     return int(value)
 
 

@@ -20,12 +20,17 @@ from gradproof.symbolic.equations.system import Array
 class Emitter(StatementEmitter):
     """Spells nodes. `table` and `functions` hold the forms of operations, `helpers` and `imports` what these call."""
 
-    name: str
+    in_place = False  # whether its programs may write into arrays
     table: Mapping[str, str]
     functions: Mapping[str, str]
     helpers: Mapping[str, str] = {}
     imports: Mapping[str, str]
     axis_word, keep_word = "axis", "keepdims"
+
+    @classmethod
+    def ufuncs(cls) -> frozenset[str]:
+        """The functions that can write into an array."""
+        return frozenset()
 
     @classmethod
     def arguments(cls, arrays: Iterable[Array], sizes: Iterable[Symbol], device: str) -> Arguments:
@@ -44,7 +49,9 @@ class Emitter(StatementEmitter):
 
     def expression(self, node: Node, level: int = COMPARE) -> str:
         """The spelling of a node, in brackets if it binds less tightly than `level`."""
-        text, own = self._node(node)
+        if node not in self.spelled:
+            self.spelled[node] = self._node(node)
+        text, own = self.spelled[node]
         return f"({text})" if own < level else text
 
     def _node(self, node: Node) -> tuple[str, int]:
@@ -75,7 +82,7 @@ class Emitter(StatementEmitter):
     def cast(self, node: Node) -> str:
         """Booleans or whole numbers as floats."""
         if not node.rank:
-            return self.form("float_number", self.expression(node))
+            return self.form("float_number", self.expression(node), dtype=self.dtype or "float")
         return self.form("float", self.expression(node, POSTFIX), dtype=self.dtype or "float")
 
     def spell_call(self, node: Node) -> tuple[str, int]:

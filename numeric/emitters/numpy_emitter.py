@@ -119,7 +119,6 @@ class NumpyEmitter(Emitter):
     '(x ** 2).sum()'
     """
 
-    name = "numpy"
     table: Mapping[str, str] = TABLE
     functions: Mapping[str, str] = FUNCTIONS
     helpers: Mapping[str, str] = HELPERS
@@ -145,6 +144,7 @@ class InPlaceNumpyEmitter(NumpyEmitter):
     ['np.exp(x + y, out=y)']
     """
 
+    in_place = True
     table: Mapping[str, str] = {
         **TABLE,
         "scatter": "add_rows({target}, {places}, {values})",
@@ -154,6 +154,17 @@ class InPlaceNumpyEmitter(NumpyEmitter):
         "mul_into": "np.multiply({0}, {1}, out={out})",
     }
     helpers: Mapping[str, str] = {**HELPERS, "add_rows(": ADD_ROWS, "sigmoid(": SIGMOID}
+
+    @classmethod
+    @cache
+    def ufuncs(cls) -> frozenset[str]:
+        """The functions whose form is one call of a ufunc."""
+        found = set()
+        for name, form in FUNCTIONS.items():
+            function, _, inside = form.removesuffix(")").partition("(")
+            if isinstance(getattr(np, function.removeprefix("np."), None), np.ufunc) and "(" not in inside:
+                found.add(name)
+        return frozenset(found)
 
     def scattered(self, item: ScatterAdd) -> str:
         if len(item.places) == 1:
@@ -169,14 +180,3 @@ class InPlaceNumpyEmitter(NumpyEmitter):
             return self.form(f"{node.op}_into", first, second, out=out)
         minus, what = self.term(node.args[1], COMPARE)
         return self.form("subtract_into" if minus else "add_into", first, what, out=out)
-
-
-@cache
-def ufuncs() -> frozenset[str]:
-    """The functions whose form is one call of a ufunc: they can write into an array."""
-    found = set()
-    for name, form in FUNCTIONS.items():
-        function, _, inside = form.removesuffix(")").partition("(")
-        if isinstance(getattr(np, function.removeprefix("np."), None), np.ufunc) and "(" not in inside:
-            found.add(name)
-    return frozenset(found)

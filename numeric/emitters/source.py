@@ -65,12 +65,25 @@ class Result:
         return [f"    return {self.before}{{", *(f"        {entry}," for entry in self.entries), "    }"]
 
 
-def complete(emitter: Emitter, head: str, decorator: str, docstring: str, body: Sequence[str]) -> str:
-    """A file that stands alone; its imports and helpers follow from what the emitter has spelled."""
+@dataclass(frozen=True)
+class Source:
+    """A file that stands alone: a function, and what it needs."""
+
+    imports: tuple[str, ...]
+    helpers: tuple[str, ...]
+    function: str
+
+    def __str__(self) -> str:
+        imports = "\n".join(self.imports)
+        return imports + ("\n\n\n" if imports else "") + "\n\n".join([*self.helpers, self.function])
+
+
+def complete(emitter: Emitter, head: str, decorator: str, docstring: str, body: Sequence[str]) -> Source:
+    """The imports and helpers of a function follow from what the emitter has spelled."""
     function = "\n".join([*([decorator] if decorator else []), head, docstring, *body]) + "\n"
     helpers = called(emitter.helpers, emitter.forms)
     imports = called(emitter.imports, [*emitter.forms, *helpers, decorator])
-    return "\n".join(imports) + ("\n\n\n" if imports else "") + "\n\n".join([*helpers, function])
+    return Source(tuple(imports), tuple(helpers), function)
 
 
 def called(table: Mapping[str, str], forms: Iterable[str]) -> list[str]:

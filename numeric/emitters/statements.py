@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy
-from sympy import Expr
+from sympy import Expr, S
 
 from gradproof.numeric.emitters.numbers import COMPARE, POSTFIX, NumberEmitter
+from gradproof.numeric.lowering.lower import length
 from gradproof.numeric.lowering.nodes import Cut, Node, Place
 from gradproof.numeric.lowering.program import (
     Assign,
@@ -37,6 +38,7 @@ class StatementEmitter(NumberEmitter, ABC):
         super().__init__()
         self.like = dict(like or {})  # an input of each shape, for zeros_like
         self.dtype = dtype  # where results take their type of number from, such as X.dtype
+        self.spelled: dict[Node, tuple[str, int]] = {}  # texts, and how tightly they bind: the schedule asks often
 
     def doprint(self, item: Any) -> str:
         """What `sympy.lambdify` asks for: a node, or the sides of an assignment, which `assignments` has spelled."""
@@ -135,7 +137,8 @@ class StatementEmitter(NumberEmitter, ABC):
             return self.number((place - size).expand() if (place - size).expand() == -1 else place)
         start = "" if place.start == 0 else self.number(place.start)
         behind = (place.stop - size).expand()
-        stop = "" if behind == 0 else self.number(behind if behind.is_Integer and behind < 0 else place.stop)
+        inside = behind.is_Integer and behind < 0
+        stop = "" if behind == 0 else self.number(behind if inside else length(S.Zero, place.stop))
         return f"{start}:{stop}" + (f":{self.number(sympy.sympify(place.step))}" if place.step != 1 else "")
 
     def placed(self) -> str:
@@ -151,9 +154,8 @@ class StatementEmitter(NumberEmitter, ABC):
         return self.form(kind, shape=self.shape(shape), dtype=self.typed())
 
     def shape(self, sizes: Sequence[Expr]) -> str:
-        if len(sizes) == 1:
-            return self.number(sizes[0])
-        return f"({', '.join(map(self.number, sizes))})"
+        texts = [self.number(length(S.Zero, size)) for size in sizes]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
     # ----------------------------------------------------------------------------- what the emitter of a library gives
 

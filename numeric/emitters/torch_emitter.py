@@ -62,7 +62,6 @@ class TorchEmitter(Emitter):
     'x.amax()'
     """
 
-    name = "torch"
     table: Mapping[str, str] = TORCH_TABLE
     functions: Mapping[str, str] = TORCH_FUNCTIONS
     imports: Mapping[str, str] = {"math.": "import math", "torch.": "import torch"}

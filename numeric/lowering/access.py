@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sympy import Expr, S
 
-from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, extreme, order_of, surely
+from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, bounds, extreme, order_of, surely
 from gradproof.numeric.lowering.nodes import Cut, Node, Place
 from gradproof.symbolic.equations.expr import Access, Index, letters, nonnegative
 
@@ -258,16 +258,17 @@ def _lookup(
     wanted: Sequence[Index],
 ) -> tuple[Node, Labels]:
     """NumPy's indexing by arrays of numbers, on the axes that need it; the result is laid out as the reader wants."""
+    axes = [labels.index(axis) for axis in indices]
+    parts = [placed(low, index, node.shape[k], ranges) for k, index in zip(axes, indices.values(), strict=True)]
+    single = {k: part for k, part in zip(axes, parts, strict=True) if not part.letters}
+    if single:  # one entry of an axis, which is read first: libraries differ in where it would put the others' axes
+        node = low.graph.take(node, list(single), [part.node for part in single.values()])
+        labels = [label for k, label in enumerate(labels) if k not in single]
+        indices = {axis: index for (axis, index), k in zip(indices.items(), axes, strict=True) if k not in single}
+        axes = [labels.index(axis) for axis in indices]
+        parts = [part for part in parts if part.letters]
     if not indices:
         return node, labels
-    axes = [labels.index(axis) for axis in indices]
-    parts = []
-    for position, index in zip(axes, indices.values(), strict=True):
-        part = low.lower(index, ranges)
-        plan = affine(index, ranges)
-        if plan is not None and leaves(plan, node.shape[position], ranges):
-            part = _clipped(low, part, node.shape[position])
-        parts.append(part)
     order = order_of([part.letters for part in parts], wanted)
     aligned = [low.align(part, order) for part in parts]
     taken = low.graph.take(node, axes, aligned)
@@ -276,7 +277,10 @@ def _lookup(
     return taken, [*rest[:start], *order, *rest[start:]]
 
 
-def _clipped(low: Lowering, part: Part, size: Expr) -> Part:
+def placed(low: Lowering, index: Expr, size: Expr, ranges: Ranges) -> Part:
     """An index kept inside the array; what is read outside is masked by the condition that goes with it."""
-    node = low.graph.make("clip", [part.node], ((size - 1).expand(),), part.node.shape, "i")
-    return Part(node, part.letters)
+    part, plan = low.lower(index, ranges), affine(index, ranges)
+    inside = not bounds(low, index, size, ranges) if plan is None else not leaves(plan, size, ranges)
+    if inside:
+        return part
+    return Part(low.graph.make("clip", [part.node], ((size - 1).expand(),), part.node.shape, "i"), part.letters)

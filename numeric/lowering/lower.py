@@ -198,6 +198,17 @@ def extreme(bound: Expr, ranges: Ranges, sign: int) -> Expr:
     return bound
 
 
+def length(lo: Expr, hi: Expr) -> Expr:
+    """How many values lie between two bounds; none where the upper is the smaller one.
+
+    >>> from gradproof.symbolic.equations.expr import Size
+    >>> length(S.One, Size("n")), length(S(2), Size("n"))
+    (n - 1, Max(0, n - 2))
+    """
+    size = (hi - lo).expand()
+    return size if surely(size) else Max(S.Zero, size)
+
+
 def surely(expr: Expr) -> bool:
     """Whether an expression in sizes is at least 0; it may hold a smaller or larger of two.
 
@@ -212,6 +223,24 @@ def surely(expr: Expr) -> bool:
     options = [expr.xreplace({chosen[0]: arg}).expand() for arg in chosen[0].args]
     one_is_enough = isinstance(chosen[0], Min) == bool(expr.expand().coeff(chosen[0]) < 0)
     return any(map(surely, options)) if one_is_enough else all(map(surely, options))
+
+
+def bounds(low: Lowering, index: Expr, size: Expr, ranges: Ranges) -> list[Expr]:
+    """The conditions under which an index lies inside an axis, those that surely hold left out.
+
+    >>> from gradproof.symbolic.equations.expr import Size
+    >>> from gradproof.symbolic.equations.system import Array
+    >>> i, n, m = Index("i"), Size("n"), Size("m")
+    >>> low = Lowering(System({"w": Array("w", (n,), below=m)}, (), ()))
+    >>> bounds(low, Access("w", i) + 1, m, {i: (S.Zero, n)})
+    [[w[i] + 1 < m]]
+    """
+    entries = sorted((a for a in index.atoms(Access) if low.system.arrays[a.name].below is not None), key=str)
+    known = {Index(f"w{k}"): (S.Zero, low.system.arrays[entry.name].below) for k, entry in enumerate(entries)}
+    axes = [(letter, lo, hi) for letter, (lo, hi) in {**ranges, **known}.items()]
+    number = index.xreplace(dict(zip(entries, known, strict=True)))
+    found = [] if nonnegative(number, axes) else [compare("<=", S.Zero, index)]
+    return found if nonnegative(size - 1 - number, axes) else [*found, compare("<", index, size)]
 
 
 def range_conditions(axes: Iterable[Axis], ranges: Ranges) -> list[Expr]:
@@ -313,7 +342,7 @@ def lower_reduce(low: Lowering, expr: Reduce, ranges: Ranges, wanted: Sequence[I
     result = reduced(low, expr.op, part, present)
     missing = [letter for letter in summed if letter not in part.letters]
     if expr.op == "prod" and missing:
-        times = Mul(*((hi - lo).expand() for letter, (lo, hi) in inner.items() if letter in missing))
+        times = Mul(*(length(lo, hi) for letter, (lo, hi) in inner.items() if letter in missing))
         powers = [result, Part(low.graph.scalar(times))]
         return low.elementwise("pow", lambda nodes: low.graph.pow(*nodes), powers, wanted)
     return result

@@ -25,6 +25,8 @@ from typing import Any, TypeAlias
 
 from sympy import Expr, Integer, Mul, S, sympify
 
+from gradproof.symbolic.equations.expr import nonnegative
+
 Shape = tuple[Expr, ...]
 
 LEAVES = frozenset({"array", "scalar", "empty"})
@@ -33,9 +35,12 @@ PRODUCTS = frozenset({"matmul", "mul", "tensordot", "einsum"})  # a new array ea
 STATEMENTS = frozenset({"place", "scatter", "overlap", "blocks"})  # what is added to an array by a statement
 VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "reshape", "squeeze"})  # of other memory
 
-RESERVED = frozenset(
-    {*keyword.kwlist, "np", "math", "torch", "len", "range", "reversed", "max", "min", "abs", "sigmoid", "erf"}
+# what generated code calls or imports, in any library: no array may have such a name
+BUILTINS = frozenset({"abs", "float", "len", "max", "min", "range", "reversed"})
+LIBRARIES = frozenset(
+    {"np", "math", "torch", "jax", "jnp", "partial", "erf", "sigmoid", "add_rows", "sliding_window_view"}
 )
+RESERVED = frozenset(keyword.kwlist) | BUILTINS | LIBRARIES
 
 
 @cache
@@ -320,8 +325,8 @@ def extent(node: Node) -> int:
 
 
 def paddable(node: Node) -> bool:
-    """Whether an array in zeros lies there as one block."""
-    return all(isinstance(place, Cut) and place.step == 1 for place in node.data)
+    """Whether an array in zeros lies there as one block, which is not longer than the zeros at any size."""
+    return all(isinstance(place, Cut) and place.step == 1 and nonnegative(place.count) for place in node.data)
 
 
 def parts(*nodes: Node) -> Iterator[Node]:

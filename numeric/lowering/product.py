@@ -15,7 +15,7 @@ from sympy import Add, Expr, Integer, Mul, Pow, S, exp, log, tan
 
 from gradproof.numeric.lowering.contract import contract
 from gradproof.numeric.lowering.gram import halves
-from gradproof.numeric.lowering.lower import Lowering, Part, Ranges
+from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, length
 from gradproof.numeric.lowering.scatter import add_at, find_lookups, find_overlaps, put_together
 from gradproof.numeric.lowering.terms import Terms, bound_of, narrow, put_in_place, sorted_terms
 from gradproof.symbolic.equations.expr import (
@@ -89,7 +89,7 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     outside = [part for _, part in factors if not summed & set(part.letters)]
     inside = [(factor, part) for factor, part in factors if summed & set(part.letters)]
     present = {x for _, part in inside for x in part.letters} | {x for part in masks for x in part.letters}
-    repeated = [(hi - lo).expand() for x, (lo, hi) in terms.ranges.items() if x in summed - present]
+    repeated = [length(lo, hi) for x, (lo, hi) in terms.ranges.items() if x in summed - present]
     scalars = [part for part in outside if part.node.op == "scalar"] + [Part(low.graph.scalar(s)) for s in repeated]
     outside = [part for part in outside if part.node.op != "scalar"]
     kept = {x for _, part in inside for x in part.letters} - summed

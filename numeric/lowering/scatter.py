@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from sympy import Expr, Mul, S
 
-from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, order_of
+from gradproof.numeric.lowering.access import placed
+from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, bounds, order_of
 from gradproof.numeric.lowering.nodes import Cut, Node, Place
 from gradproof.numeric.lowering.terms import Overlap, Terms, bound_of
-from gradproof.symbolic.equations.expr import Access, Index, compare, letters, names, nonnegative
+from gradproof.symbolic.equations.expr import Access, Compare, Index, compare, letters, names, nonnegative
 
 BLOCK_NAMES = ("k", "l", "q", "r", "u", "v", "a", "b", "c")  # of the letters that number the blocks' columns
 
@@ -26,6 +27,10 @@ def find_lookups(low: Lowering, terms: Terms, condition: Expr, ranges: Ranges) -
             continue
         terms.conditions.remove(condition)
         terms.replace({free: looked_up})
+        lo, hi = ranges[free]
+        known = {bound_of(c) for c in terms.conditions if isinstance(c, Compare)}
+        outside = bounds(low, (looked_up - lo).expand(), (hi - lo).expand(), terms.ranges)
+        terms.conditions += [c for c in outside if bound_of(c) not in known]
         # What the lookup runs over is not summed before the values are added at their places.
         terms.running |= letters(looked_up) & terms.summed
         terms.axes = [axis for axis in terms.axes if axis[0] not in terms.running]
@@ -40,7 +45,10 @@ def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges, wanted: Sequ
     A free letter that a lookup reads, i in x̄[i, w[i, t]] += v[i, t], is an axis of the result and of the lookup: its
     places are 0, 1, 2, …, so every letter of the lookups and of the values has a place of its own.
     """
-    places = {free: low.lower(index, terms.ranges) for free, index in terms.scattered}
+    places = {}
+    for free, index in terms.scattered:
+        lo, hi = ranges[free]
+        places[free] = placed(low, (index - lo).expand(), (hi - lo).expand(), terms.ranges)
     inside = order_of(
         [*(place.letters for place in places.values()), part.letters], list(dict.fromkeys([*wanted, *terms.ranges]))
     )
@@ -52,6 +60,8 @@ def add_at(low: Lowering, terms: Terms, part: Part, ranges: Ranges, wanted: Sequ
     over, rest = [x for x in inside if x in read], [x for x in part.letters if x not in read]
     sizes = {x: (hi - lo).expand() for x, (lo, hi) in ranges.items()} | {x: extent[x] for x in (*read, *rest)}
     values = low.graph.number(low.align(part, [*over, *rest]))
+    if values.rank:  # np.add.at of NumPy 2.4 reads past the end of values that it would have to repeat
+        values = low.graph.broadcast(values, [sizes[x] for x in (*over, *rest)])
     indices = [low.align(places[x], over) for x in at]
     node = low.graph.make("scatter", [values, *indices], (), [sizes[x] for x in (*at, *rest)])
     return Part(node, (*at, *rest))

@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-MODULES = ("recurrent", "attention", "transformer", "losses", "views")
+MODULES = ("recurrent", "attention", "transformer", "losses", "analogies")
 Oracle = Callable[..., Any]
 _ORACLES: dict[str, Oracle] = {}
 

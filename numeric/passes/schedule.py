@@ -25,6 +25,7 @@ from gradproof.numeric.lowering.nodes import (
     Node,
     identifier,
     paddable,
+    parts,
 )
 from gradproof.numeric.lowering.program import Assign, Loop, Program, Statement, walk
 from gradproof.numeric.passes.naming import suggested
@@ -198,10 +199,11 @@ class Schedule:
             self._need(arg, into, inside=node.op == "add")
         while True:
             length = self.ruler.line(replace(statement, value=self.resolved(node)), self.owned)
-            part = self._part_to_name(node, length) if length > WIDTH else None
-            if part is None:
+            chosen = self._parts_to_name(node, length) if length > WIDTH else []
+            if not chosen:
                 return
-            self._name(part, into)
+            for part in chosen:
+                self._name(part, into)
 
     def _need(self, node: Node, into: list[Statement], inside: bool = False) -> None:
         """Emit the named nodes that `node` is made of, and itself if it gets a name.
@@ -248,21 +250,32 @@ class Schedule:
             return name
         return next(f"{name}_{k}" for k in range(2, 10_000) if f"{name}_{k}" not in self.taken)
 
-    def _part_to_name(self, node: Node, total: int) -> Node | None:
-        """The unnamed part of a long expression that splits it most evenly."""
+    def _parts_to_name(self, node: Node, total: int) -> list[Node]:
+        """The unnamed part of a long expression that splits it most evenly; of a very long one, half of its parts."""
         whole = node.op == "add" and any(arg.op in STATEMENTS for arg in node.args)  # what the rest is added to
-        stack, found = list(node.args), []
+        stack, found = list(node.args), {}
         while stack:
             part = stack.pop()
-            if part in self.names:
+            if part in self.names or part in found:
                 continue
             stack.extend(part.args)
             if part in self.inlined or part.op in STATEMENTS or (whole and part in node.args):
                 continue
             length = self.ruler.part(self.resolved(part))
             if length > 20 and part.op not in ("scalar", "array"):
-                found.append((cheap(part), abs(length - total / 2), length, part))
-        return min(found, key=lambda item: item[:3])[3] if found else None
+                found[part] = cheap(part), abs(length - total / 2), length
+        if total <= 4 * WIDTH:
+            return [min(found, key=found.__getitem__)] if found else []
+        chosen: list[Node] = []
+        inside: set[Node] = set()
+        left = total
+        for part in sorted(found, key=found.__getitem__):
+            own = set(parts(part))
+            if left > total / 2 and inside.isdisjoint(own):
+                chosen.append(part)
+                inside |= own & found.keys()
+                left -= found[part][2]
+        return chosen
 
     # --------------------------------------------------------------------------------------------------------- loops
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sympy import S, Symbol
+from sympy import Expr, Pow, S, Symbol
 
 from gradproof.numeric.lowering.nodes import Node, identifier
 from gradproof.numeric.lowering.program import Measure, Reading
-from gradproof.symbolic.equations.expr import Size
+from gradproof.symbolic.equations.expr import Reduce, Size, letters, names, nonnegative
 from gradproof.symbolic.equations.system import Array, System
+from gradproof.symbolic.folding.checks import fixed_places
 
 
 def readings(arrays: Iterable[Array]) -> dict[Symbol, Reading]:
     """How each size is read off the arrays; sizes that stand alone on an axis come first.
 
-    >>> from gradproof.symbolic.equations.expr import Size
+    >>> from gradproof.symbolic.equations.expr import Reduce, Size, letters, names, nonnegative
     >>> n, m = Size("n"), Size("m")
     >>> found = readings([Array("v", (n + m - 1,)), Array("A", (n,))])
     >>> found[n].array, found[m].array, found[m].rest
@@ -52,6 +53,28 @@ def mentioned(system: System, spelled: Collection[Symbol], read: Mapping[Symbol,
             needed = read[size].rest.free_symbols | read[size].slope.free_symbols
             used += [other for other in sorted(needed, key=str) if other not in used]
     return used
+
+
+def needs(system: System) -> tuple[Expr, ...]:
+    """What must not be negative: fixed places lie inside their axes, no range ends before its start, no n is divided by
+    that is 0.
+
+    A range that may be empty at sizes of at least 1 (2 … n − 1) is empty where its length would be negative; one that
+    may only be so for an axis without entries (1 … n − 1 with n = 0) is not taken care of.
+
+    >>> from gradproof.symbolic.language.reader import build
+    >>> needs(build("sum(x[1:]) + A[2, 0] + mean(y)", {"x": "n", "y": "p", "A": "m,4"}))
+    (m - 3, n - 1, p - 1)
+    """
+    inside = {piece - 1 for piece in fixed_places(system)}
+    nodes = {node for equation in system.equations for node in equation.body.atoms(Reduce)}
+    axes = [axis for part in (*nodes, *system.equations) for axis in part.axes]
+    found = {(hi - lo).expand() for _, lo, hi in axes} | {s for array in system.arrays.values() for s in array.shape}
+    divisors = [f for e in system.equations for f in e.body.atoms(Pow) if f.exp.is_negative and not names(f)]
+    found |= {size - 1 for divisor in divisors for size in divisor.free_symbols if isinstance(size, Size)}
+    found = {size for size in found if not letters(size) and nonnegative(size)} | {size.expand() for size in inside}
+    falling = {size for size in found if any(c < 0 for c in size.as_coefficients_dict().values())}
+    return tuple(sorted((size for size in falling if size.free_symbols), key=str))
 
 
 def measures(arrays: Iterable[Array], read: Mapping[Symbol, Reading], used: Sequence[Symbol]) -> list[Measure]:

@@ -116,7 +116,7 @@ class Evaluator:
             return function(*args, **options)
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             shapes = " and ".join(str(tuple(arg.shape)) for arg in args if isinstance(arg, Tensor))
-            reason = str(error).strip().split("\n")[0]
+            reason = next(iter(str(error).strip().splitlines()), "")
             self.fail(f"{what} does not fit {shapes or 'its arguments'}: {reason}", node, ShapeError)
 
     # Statements and indices

@@ -280,12 +280,10 @@ def _selected(ev: Evaluator, value: Tensor, axis: int, p: int | Tensor, item: as
     """One entry along an axis."""
     size = value.shape[axis]
     if ev.probing:
-        return value.select(axis, 0)
+        return value.new_zeros([*value.shape[:axis], *value.shape[axis + 1 :]])
+    p = _inside(ev, item, p, size)
     if isinstance(p, int):
-        if not -size <= p < size:
-            ev.fail(f"the index {p} is outside an axis of size {size}", item, ShapeError)
         return value.select(axis, p)
-    _check_inside(ev, item, size)
     if not ev.guarded:
         return ev.torch(item, "this index", lambda v: torch.index_select(v, axis, p.reshape(1)).squeeze(axis), value)
     picked = torch.index_select(value, axis, p.clamp(0, size - 1).reshape(1)).squeeze(axis)
@@ -293,11 +291,17 @@ def _selected(ev: Evaluator, value: Tensor, axis: int, p: int | Tensor, item: as
     return torch.where((p >= 0) & (p < size), picked, nothing)
 
 
-def _check_inside(ev: Evaluator, item: ast.expr, size: int) -> None:
+def _inside(ev: Evaluator, item: ast.expr, p: int | Tensor, size: int) -> int | Tensor:
+    """An index that is known to lie inside its axis; a negative number counts from the end."""
+    if isinstance(p, int):
+        if not -size <= p < size:
+            ev.fail(f"the index {p} is outside an axis of size {size}", item, ShapeError)
+        return p % size
     found = bounds(ev, item, ev.ranges())
     if found and not ev.guarded and (found[0] < 0 or found[1] >= size):
         message = f"the index {ast.unparse(item)} runs from {found[0]} to {found[1]}, outside an axis of size {size}"
         ev.fail(message, item, ShapeError)
+    return p
 
 
 def _pick_arrays(
@@ -314,8 +318,7 @@ def _pick_arrays(
             key.append(None)
             continue
         else:
-            p = torch.as_tensor(p, device=value.device)
-            _check_inside(ev, item, value.shape[axis])
+            p = torch.as_tensor(_inside(ev, item, p, value.shape[axis]), device=value.device)
             key.append(p if p.ndim else p.reshape(1))
         axis += 1
     return ev.torch(node, "this indexing", lambda x: x[tuple(key)], value)

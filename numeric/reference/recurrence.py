@@ -119,7 +119,9 @@ def _grid(part: Part, like: Tensor) -> tuple[Tensor, ...]:
     """Index arrays for the entries that a part defines; together they broadcast to all its axes."""
     rank = len(part.entries)
     return tuple(
-        torch.tensor(list(entries), device=like.device).reshape([-1 if k == axis else 1 for k in range(rank)])
+        torch.tensor(list(entries), dtype=torch.long, device=like.device).reshape(
+            [-1 if k == axis else 1 for k in range(rank)]
+        )
         for axis, entries in enumerate(part.entries)
     )
 

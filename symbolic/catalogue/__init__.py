@@ -5,6 +5,7 @@
 """
 
 from gradproof.symbolic.catalogue import (
+    analogies,
     attention,
     dynamics,
     inference,
@@ -17,9 +18,21 @@ from gradproof.symbolic.catalogue import (
     recurrent,
     seq2seq,
     transformer,
-    views,
 )
-from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add, entries, get, known, remove
+from gradproof.symbolic.catalogue.entry import (
+    Claim,
+    Entry,
+    Identity,
+    Moment,
+    add,
+    complete,
+    entries,
+    get,
+    known,
+    remove,
+)
+
+complete()
 
 __all__ = [
     "Claim",
@@ -27,6 +40,7 @@ __all__ = [
     "Identity",
     "Moment",
     "add",
+    "analogies",
     "attention",
     "dynamics",
     "entries",
@@ -43,5 +57,4 @@ __all__ = [
     "remove",
     "seq2seq",
     "transformer",
-    "views",
 ]

@@ -3,8 +3,9 @@
 from gradproof.symbolic.catalogue.entry import Entry, Identity, Moment, add
 
 PROJECTIONS = "Q = X @ W_Q; K = X @ W_K; V = X @ W_V; "
-WEIGHTS = "S = Q @ K.T / sqrt(d_k); A = softmax(S); "
-MASKED_WEIGHTS = "S = Q @ K.T / sqrt(d_k); A = softmax(where(M == 1, S, -inf)); "
+SCALED_SCORES = "S = Q @ K.T / sqrt(d_k); "
+WEIGHTS = SCALED_SCORES + "A = softmax(S); "
+MASKED_WEIGHTS = SCALED_SCORES + "A = softmax(where(M == 1, S, -inf)); "
 OUTPUT = "O = A @ V"
 BLOCK = PROJECTIONS + WEIGHTS + "Z = A @ V; R = X + Z @ W_O"
 MASKED_BLOCK = PROJECTIONS + MASKED_WEIGHTS + "Z = A @ V; R = X + Z @ W_O"
@@ -16,6 +17,7 @@ QUERY_KEY = {"Q": "n,d_k", "K": "n,d_k"}
 ATTENTION_SHAPES = {**QUERY_KEY, "V": "n,d_v"}
 SCORE = "sum[l](q[l]*k[l])"
 CAUSAL = "T[i,j] = where(j <= i, S[i,j], -inf); A = softmax(T); "
+CAUSAL_WEIGHTS = SCALED_SCORES + CAUSAL
 # rows permuted by p: B stands for W_Q W_Kᵀ/√d_k
 PERMUTED = "Y[i,k] = X[p[i],k]; S = Y @ B @ Y.T; F[i,k] = sum[j](exp(S[i,j]) * Y[j,k])"
 COUNTED = "c[m] = sum[j](delta(p[j], m)) * ones(n)[m]; S = X @ B @ X.T; F[i,k] = sum[m](c[m] * exp(S[p[i],m]) * X[m,k])"
@@ -39,7 +41,7 @@ add(
             ),
             Moment("variance", SCORE, {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "d_k", "mean 0, variance 1"),
         ),
-        evidence="gradproof.numeric.evidence.attention:dot_product_variance",
+        evidence="gradproof.models.evidence.attention:dot_product_variance",
         assumptions=("the components of q are i.i.d., those of k too", "q and k are independent", "mean 0, variance 1"),
         note="With other means and variances it is d_k(σ_q²σ_k² + σ_q²μ_k² + σ_k²μ_q²).",
         note_zh="一般情形为 d_k(σ_q²σ_k² + σ_q²μ_k² + σ_k²μ_q²)。",
@@ -60,7 +62,7 @@ add(
                 "variance", f"{SCORE}/sqrt(d_k)", {"q": "d_k:iid=0,1", "k": "d_k:iid=0,1"}, "1", "mean 0, variance 1"
             ),
         ),
-        evidence="gradproof.numeric.evidence.attention:scaled_variance",
+        evidence="gradproof.models.evidence.attention:scaled_variance",
         assumptions=("the components of q and k are independent, with mean 0 and variance 1",),
     )
 )
@@ -114,7 +116,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_attention:outer_product",
+        evidence="gradproof.models.evidence.attention:outer_product",
         right=r"E = QK^\top,\quad E_{ij} = q_i k_j^\top",
         note="q_i and k_j are rows of Q and K, so the printed q_iᵀk_j would be a d_k × d_k outer product; the score"
         " is q_i k_jᵀ.",
@@ -205,7 +207,7 @@ add(
         "N",
         "proved",
         r"Q: n \times d_k,\; K^\top: d_k \times n,\; QK^\top, A: n \times n,\; V, O: n \times d_v",
-        evidence="gradproof.symbolic.catalogue.evidence_attention:shapes",
+        evidence="gradproof.models.evidence.attention:shapes",
     )
 )
 
@@ -218,7 +220,7 @@ add(
         "N",
         "proved",
         r"O(n^2 d_k) + O(n^2 d_v)",
-        evidence="gradproof.symbolic.catalogue.evidence_counts:attention_flops",
+        evidence="gradproof.models.evidence.counts:attention_flops",
         note="Exactly 2n²d_k for QKᵀ and 2n²d_v for AV, one multiply-add counting as two operations.",
         note_zh="QKᵀ 恰为 2n²d_k 次，AV 恰为 2n²d_v 次（一次乘加记两次运算）。",
     )
@@ -242,7 +244,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_counts:bottleneck",
+        evidence="gradproof.models.evidence.counts:bottleneck",
         right=r"8nd^2 + 4n^2d:\ \text{the part with } n^2 \text{ is the larger one only for } n > 2d",
         note="The four projections cost 8nd², scores and mixing 4n²d. So the part with n² is the larger one only for"
         " n > 2d.",
@@ -326,7 +328,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.numeric.evidence.attention:causal_mask",
+        evidence="gradproof.models.evidence.attention:causal_mask",
         right=r"\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}} \text{ if } j \le i, \text{ else } 0",
         note="E22 as printed normalises over all positions and then sets some to 0, so its rows do not sum to 1. The"
         " mask"
@@ -359,7 +361,7 @@ add(
                 "the scores are permuted in rows and columns",
             ),
         ),
-        evidence="gradproof.numeric.evidence.attention:permutation",
+        evidence="gradproof.models.evidence.attention:permutation",
         assumptions=("no positional encoding", "no mask"),
         note="A causal mask breaks it: exchanging two tokens changes what the others may see.",
         note_zh="因果掩码破坏等变性：交换两个词元会改变其他位置可见的内容。",
@@ -386,7 +388,7 @@ add(
             Identity("x @ (W @ W.T) @ x", "sum((x @ W)**2)", {"x": "d", "W": "d,d_k"}, "and positive semidefinite"),
             Identity("W_Q @ W_K.T", "W_K @ W_Q.T", {"W_Q": "d,d_k", "W_K": "d,d_k"}, "symmetric in general", "refuted"),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_attention:bilinear",
+        evidence="gradproof.models.evidence.attention:bilinear",
         note="The rank of W_Q W_Kᵀ is at most d_k, since its columns are combinations of the d_k columns of W_Q.",
         note_zh="W_Q W_Kᵀ 的列都是 W_Q 的 d_k 个列的组合，故秩不超过 d_k。",
     )

@@ -2,7 +2,7 @@
 
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 
-EVIDENCE = "gradproof.symbolic.catalogue.evidence_views:"
+EVIDENCE = "gradproof.models.evidence.dynamics:"
 # one row of the hidden states; the rows of this map do not meet
 LAYERS = "H[0,k] = x[k]; H[l+1,k] = sigma(sum[p](H[l,p]*W[l,p,k])); "
 LAYER_SHAPES = {"x": "d", "W": "2,d,d"}

@@ -106,6 +106,7 @@ class Entry:
 
 
 _ENTRIES: dict[str, Entry] = {}
+_DOCUMENTED: set[str] = set()  # the identifiers of the catalogue's own entries
 
 
 def add(entry: Entry) -> Entry:
@@ -162,6 +163,16 @@ def _wrong(entry: Entry) -> Iterator[str]:
     shown = any(one.expected == "proved" for one in stated)
     if entry.verdict.startswith("proved") and not (entry.expression or shown or entry.moments or entry.evidence):
         yield f"the verdict {entry.verdict} needs something that is proved"
+
+
+def complete() -> None:
+    """The catalogue is complete: what is added from here on are a user's own notes."""
+    _DOCUMENTED.update(_ENTRIES)
+
+
+def own(entry: Entry) -> bool:
+    """Whether an entry is of a user's own notes."""
+    return entry.id not in _DOCUMENTED
 
 
 def remove(identifier: str) -> None:

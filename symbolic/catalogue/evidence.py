@@ -127,11 +127,29 @@ def at(
 
 
 def at_point(system: System, given: Mapping[str, Nested], sizes: Mapping[str, int] | None = None) -> dict[str, Nested]:
-    """All arrays of a system at given inputs, as nested lists of numbers.
+    """All arrays of a system at given inputs, as nested lists of numbers; see `point`."""
+    found = point(system, given, sizes)
+    needed = [*given, *(e.name for e in system.equations)]
+    return {name: nested(found, name) for name in dict.fromkeys(needed)}
+
+
+def matrix_at(system: System, name: str, given: Mapping[str, Nested]) -> Any:
+    """One array of two axes at given inputs, to 40 digits, as a matrix of mpmath; see `point`.
+
+    >>> from gradproof.symbolic.language.reader import build
+    >>> matrix_at(build("A = outer(x, x)", {"x": "n"}), "A", {"x": [1, 2]})[1, 0]
+    mpf('2.0')
+    """
+    found = point(system, given)
+    rows, columns = found.shape(name)
+    return mpmath.matrix([[found.entry(name, (j, k)) for k in range(columns)] for j in range(rows)])
+
+
+def point(system: System, given: Mapping[str, Nested], sizes: Mapping[str, int] | None = None) -> Point:
+    """Given inputs as a point at which any array of a system can be evaluated.
 
     Raises GradproofError where a size cannot be read off the inputs.
     """
-    field = HighPrecision(0)
     known: dict[Symbol, int] = {symbol: sizes[str(symbol)] for symbol in system.sizes if sizes and str(symbol) in sizes}
     for name, value in given.items():
         for k, size in enumerate(system.arrays[name].shape):
@@ -145,9 +163,7 @@ def at_point(system: System, given: Mapping[str, Nested], sizes: Mapping[str, in
         name: {i: _number(_entry(value, i), system.arrays[name].below is not None) for i in _indices(value)}
         for name, value in given.items()
     }
-    point = Point(system, known, field, 0, entries)
-    needed = [*given, *(e.name for e in system.equations)]
-    return {name: nested(point, name) for name in dict.fromkeys(needed)}
+    return Point(system, known, HighPrecision(0), 0, entries)
 
 
 def _length(value: Nested, depth: int) -> int:
@@ -186,49 +202,4 @@ def rows(entry: Entry) -> list[Evidence]:
     except (ImportError, AttributeError, ValueError) as error:
         raise GradproofError(f"{entry.id}: its evidence {entry.evidence} cannot be loaded ({error})") from None
     found: list[Evidence] = function()
-    return found
-
-
-# ------------------------------------------------------------------------------------------- softmax and its saturation
-
-
-def jacobian_norm(a: Sequence[Any]) -> Any:
-    """The spectral norm of diag(a) − a aᵀ, by mpmath's symmetric eigenvalues."""
-    size = len(a)
-    matrix = mpmath.matrix(size)
-    for j in range(size):
-        for k in range(size):
-            matrix[j, k] = a[j] * ((j == k) - a[k])
-    return max(abs(value) for value in mpmath.eigsy(matrix, eigvals_only=True))
-
-
-def saturated_loss() -> list[Evidence]:
-    """Logits (t, 0, 0) and target 1: the softmax Jacobian vanishes, the gradient of the loss does not."""
-    found = []
-    for t in (5, 10, 20, 40):
-        point = at("L = -l[y] + logsumexp(l)", {"l": "N", "y": ":index=N"}, {"l": [t, 0, 0], "y": 1}, ["l"])
-        norm = jacobian_norm([mpmath.mpf(p) for p in point["P"]])
-        found.append(at_most(f"t = {t}: spectral norm of the softmax Jacobian", norm, 3 * mpmath.exp(-t)))
-        found.append(same(f"t = {t}: gradient at the target", point["l_bar"][1], -1.0, 2 * float(mpmath.exp(-t))))
-    return found
-
-
-def saturation() -> list[Evidence]:
-    """‖diag(a) − a aᵀ‖₂ ≤ max 2a(1 − a) ≤ ½: at random points, where it is tight, and as a weight goes to 1."""
-    import random
-
-    rng = random.Random(0)
-    mpmath.mp.dps = 40
-    worst = 0.0
-    for _ in range(200):
-        raw = [mpmath.exp(rng.gauss(0, 3)) for _ in range(rng.randint(2, 6))]
-        a = [value / mpmath.fsum(raw) for value in raw]
-        worst = max(worst, float(jacobian_norm(a) - max(2 * p * (1 - p) for p in a)))
-    found = [at_most("largest norm − max 2a(1 − a) in 200 random weights", worst, 0.0, 1e-30)]
-    half = mpmath.mpf(1) / 2
-    found.append(same("the norm at (½, ½), where the bound is reached", float(jacobian_norm([half, half])), 0.5))
-    for k in (1, 2, 4, 8):
-        small = mpmath.mpf(10) ** -k
-        norm = jacobian_norm([1 - small, small])
-        found.append(at_most(f"the norm at largest weight 1 − 1e−{k}", norm, 2 * small))
     return found

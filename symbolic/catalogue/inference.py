@@ -3,7 +3,7 @@
 from gradproof.symbolic.catalogue.attention import PROJECTIONS
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 
-EVIDENCE = "gradproof.models.evidence.claims:"
+EVIDENCE = "gradproof.models.evidence.algorithms:"
 PROJECTED = {"X": "n+1,d", "W_Q": "d,d_k", "W_K": "d,d_k", "W_V": "d,d_v"}
 # attention of the last of n+1 positions, from all of X or from the cached keys and values of the first n
 WHOLE = PROJECTIONS + "softmax(Q[n] @ K.T / sqrt(d_k)) @ V"
@@ -114,7 +114,7 @@ add(
                 "the first n keys do not depend on the newest position",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_inference:cache",
+        evidence="gradproof.models.evidence.inference:cache",
         note="Under a causal mask the earlier positions do not change either. With RoPE or sinusoids the newest"
         " position must be given its own number t, not 0.",
         note_zh="在因果掩码下之前位置的输出也不变。使用 RoPE 或正弦编码时，新位置必须使用其真实编号 t，而不是 0。",
@@ -144,7 +144,7 @@ add(
                 "of the newest position only: operations with a cache",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_inference:cache_cost",
+        evidence="gradproof.models.evidence.inference:cache_cost",
         note="One step falls from O(t²) to O(t) operations, a whole sequence of T words from O(T³) to O(T²). (A"
         " multiply and an add count as two; the projections fall from t + 1 rows to one.)",
         note_zh="每步由 O(t²) 降为 O(t)，整段 T 个词由 O(T³) 降为 O(T²)。（一次乘加计 2 次运算；投影由 t + 1 行降为"

@@ -2,7 +2,7 @@
 
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, add
 
-EVIDENCE = "gradproof.symbolic.catalogue.evidence_losses:"
+EVIDENCE = "gradproof.models.evidence.losses:"
 OUTPUT = "o = h @ W_O + b_O; "
 OUTPUT_SHAPES = {"h": "d", "W_O": "d,N", "b_O": "N"}
 # keep_bt = 1 where sequence b has a word t, 0 in the padding
@@ -164,7 +164,7 @@ add(
             ),
             Identity("exp(logsumexp(0*o))", "V", {"o": "V"}, "a uniform model over V words"),
         ),
-        evidence="gradproof.models.evidence.claims:perplexity",
+        evidence="gradproof.models.evidence.algorithms:perplexity",
         note="A word of probability 0 makes it infinite; a mean above about 709 overflows float64 and is reported as"
         " infinite.",
         note_zh="出现概率为 0 的词时困惑度为无穷；均值超过约 709 时 float64 溢出，报告为无穷。",
@@ -218,7 +218,7 @@ add(
             Identity("V**T*sum(ones(V))", "V**(T+1)", {"x": "T", "y": "V"}, "one more place: V choices"),
             Identity("prod[t=0:T](sum(ones(V)))", "V**T", {"x": "T", "y": "V"}, "T places"),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:sequences",
+        evidence="gradproof.models.evidence.losses:sequences",
     )
 )
 
@@ -250,7 +250,7 @@ add(
                 "a decomposition of low rank (here 1), as if the chain rule gave one",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:tensor_rank",
+        evidence="gradproof.models.evidence.losses:tensor_rank",
         right=r"\mathcal P_{i_1 \dots i_T} = \prod_t P(v_{i_t} \mid v_{i_1}, \dots, v_{i_{t-1}})",
         note="The document writes ≈ and calls this a low-rank decomposition. The chain rule is exact and loses no rank;"
         " what is approximate is that all conditionals share one set of parameters.",
@@ -308,6 +308,6 @@ add(
                 "conditioning on w_2 = v instead does change the past",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:intervention",
+        evidence="gradproof.models.evidence.losses:intervention",
     )
 )

@@ -99,7 +99,7 @@ add(
                 "the entries of the combined gradient add up to 0",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence:saturated_loss",
+        evidence="gradproof.models.evidence.attention:saturated_loss",
         assumptions=("logits (t, 0, 0), target 1, t growing",),
     )
 )
@@ -121,7 +121,7 @@ add(
                 "the absolute row sums of the Jacobian: Gershgorin bounds its eigenvalues by them",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence:saturation",
+        evidence="gradproof.models.evidence.attention:saturation",
         experiment="saturation",
         note="The matrix is symmetric, so its spectral norm is at most the largest absolute row sum, 2a_j(1 − a_j) ≤ ½;"
         " it goes to 0 as the largest weight goes to 1.",
@@ -162,7 +162,7 @@ add(
                 "a target that sums to 1",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:cross_entropy",
+        evidence="gradproof.models.evidence.losses:cross_entropy",
         note="The gradient is p Σy − y. With a one-hot y it is p − 1[j=y].",
         note_zh="梯度为 p Σy − y；y 为独热向量时即 p − 1[j=y]。",
     )
@@ -202,7 +202,7 @@ add(
                 "a mixture of two losses, as torch computes it",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:label_smoothing",
+        evidence="gradproof.models.evidence.losses:label_smoothing",
         note="A row whose target is ignored has gradient 0 and does not count in the mean.",
         note_zh="目标被忽略的行梯度为 0，且不计入平均。",
     )
@@ -226,7 +226,7 @@ add(
                 "Q a softmax",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:divergences",
+        evidence="gradproof.models.evidence.losses:divergences",
         note="The divergence is not symmetric: swapping P and Q gives another number.",
         note_zh="KL 散度不对称：交换 P 与 Q 得到另一个数。",
     )
@@ -297,7 +297,7 @@ add(
                 "what training does move: the lower bound",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:mutual_information",
+        evidence="gradproof.models.evidence.losses:mutual_information",
         right=r"H(w) - H(P, Q_\theta) \le I(w; c)",
         note="The document says that training maximises I(w; c). I belongs to the data and does not change; training"
         " maximises H(w) minus the cross-entropy, a lower bound of I that is tight at the true model.",
@@ -331,7 +331,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_losses:bottleneck",
+        evidence="gradproof.models.evidence.losses:bottleneck",
         right=r"I(X;T_2) \le I(X;T_1),\quad I(T_2;Y) \le I(T_1;Y)",
         note="From layer to layer X → T₁ → T₂ neither I(X;T) nor I(T;Y) can rise (data processing inequality), so"
         " “early layers: both rise” is false of layers. A story about training time is empirical and disputed.",

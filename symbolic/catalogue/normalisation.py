@@ -7,8 +7,13 @@ LAYERNORM_SHAPES = {"x": "d", "epsilon": "", "gamma": "d", "beta": "d"}
 LAYERNORM_IN_STEPS = "mu = mean(x); c = x - mu; v = mean(c**2); s = sqrt(v + epsilon); xhat = c / s"
 # the document N's variant, with ε outside the root
 SIGMA_PLUS_EPS = "c = x - mean(x); v = mean(c**2); s = sqrt(v); xhat = c / (s + epsilon); y = gamma * xhat + beta"
-BATCHNORM = "xhat = layernorm(X, eps=epsilon, axis=0); Y = gamma * xhat + beta"
 BATCHNORM_SHAPES = {"X": "n,d", "epsilon": "", "gamma": "d", "beta": "d"}
+
+
+def normalised(axis: int) -> str:
+    """The rows (axis 1, LayerNorm) or columns (axis 0, BatchNorm) of a matrix, normalised."""
+    return f"xhat = layernorm(X, eps=epsilon, axis={axis}); Y = gamma * xhat + beta"
+
 
 add(
     Entry(
@@ -53,7 +58,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.numeric.evidence.transformer:sigma_plus_eps",
+        evidence="gradproof.models.evidence.transformer:sigma_plus_eps",
         right=r"\operatorname{LN}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta",
         note="Not the same function as layernorm.forward, which torch uses. Where all entries are equal (v = 0) the"
         " derivative is (u − mean u)/ε; automatic differentiation of √v gives NaN there.",
@@ -78,7 +83,7 @@ add(
         "g",
         ("gamma", "beta", "xhat", "x"),
         names={"xhat_bar": "u"},
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:normalised_rows",
+        evidence="gradproof.models.evidence.transformer:normalised_rows",
     )
 )
 
@@ -124,7 +129,7 @@ add(
         shown=("mu", "v", "s", "xhat"),
         absorbed=("c",),
         mode="tangent",
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:two_routes",
+        evidence="gradproof.models.evidence.transformer:two_routes",
         note="The forward route; contracted with u it gives the same x̄ as the backward route.",
         note_zh="前向微分路线；与 u 缩并后得到与反向路线相同的 x̄。",
     )
@@ -140,7 +145,7 @@ add(
         "proved",
         r"\frac{\partial \operatorname{LN}(X)_{ir}}{\partial X_{js}} = 0 \;(i \ne j),\quad"
         r" \frac{\partial \operatorname{BN}(X)_{ir}}{\partial X_{js}} = 0 \;(r \ne s)",
-        BATCHNORM,
+        normalised(0),
         BATCHNORM_SHAPES,
         ("gamma", "beta", "X"),
         "Y_bar",
@@ -154,7 +159,7 @@ add(
                 "BatchNorm is LayerNorm of the transpose",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:normalised_axes",
+        evidence="gradproof.models.evidence.transformer:normalised_axes",
         note="The derivation shown is BatchNorm's own backward pass, in training mode.",
         note_zh="所示推导为 BatchNorm（训练模式）的反向计算。",
     )

@@ -2,8 +2,8 @@
 
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add
 
-EVIDENCE = "gradproof.symbolic.catalogue.evidence_optimisation:"
-# one step number t with state m_0, v_0; `models/optimisers.py` runs the same equations
+EVIDENCE = "gradproof.models.evidence.optimisation:"
+# one step number t with state m_0, v_0; the optimiser of the models runs these very equations
 ADAM = (
     "m = beta_1*m_0 + (1 - beta_1)*g; v = beta_2*v_0 + (1 - beta_2)*g**2; "
     "mhat = m/(1 - beta_1**t); vhat = v/(1 - beta_2**t); "
@@ -61,7 +61,7 @@ add(
                 "v_2 from v_0, as the document has it: its own correction 1 − β² does not fit",
             ),
         ),
-        evidence="gradproof.models.evidence.claims:adam",
+        evidence="gradproof.models.evidence.algorithms:adam",
         right=r"v_t = \beta_2 v_{t-1} + (1-\beta_2) g_t^2",
         note="The document writes v_{t−2}; it is v_{t−1}. ε is added outside the root.",
         note_zh="文中写作 v_{t−2}，应为 v_{t−1}；ε 加在根号之外。",
@@ -247,7 +247,7 @@ add(
                 "the quadratic form is the variance of x under p: never negative",
             ),
         ),
-        evidence="gradproof.models.evidence.claims:curvature",
+        evidence="gradproof.models.evidence.algorithms:curvature",
         note="The Hessian with respect to the parameters of a network can have negative eigenvalues, as that of the"
         " tiny model does.",
         note_zh="对网络参数的海森矩阵可以有负特征值，24 参数小模型即是如此。",

@@ -38,7 +38,7 @@ add(
         "X_bar",
         ("E",),
         form="index",
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:lookup",
+        evidence="gradproof.models.evidence.transformer:lookup",
         note="A row receives the sum over all positions that read it; a row that none reads receives 0.",
         note_zh="某一行收到所有读取它的位置的梯度之和；未被读取的行梯度为 0。",
     )
@@ -82,7 +82,7 @@ add(
             )
             for f, word in (("sin", "sine"), ("cos", "cosine"))
         ),
-        evidence="gradproof.numeric.evidence.transformer:sinusoid",
+        evidence="gradproof.models.evidence.transformer:sinusoid",
         assumptions=("d is even; an odd d is an error",),
     )
 )
@@ -104,7 +104,7 @@ add(
                 "the squared distance in the first pair, where ω_0 = 1",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:unique_positions",
+        evidence="gradproof.models.evidence.transformer:unique_positions",
         note="It is 0 only if p − q is a multiple of 2π. A whole multiple of 2π is no whole number other than 0,"
         " since π is irrational.",
         note_zh="只有 p − q 是 2π 的整数倍时为 0；π 是无理数，故非零整数不可能是 2π 的整数倍。",

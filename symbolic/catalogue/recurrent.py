@@ -54,7 +54,7 @@ add(
                 "two steps: the Jacobian of h₂, transposed, times the gradient at h₂",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_recurrent:loss_chain",
+        evidence="gradproof.models.evidence.recurrent:loss_chain",
         note="With ∂J/∂h a row on the left this is the product as printed; with gradients as columns the Jacobian is"
         " transposed and stands on the left.",
         note_zh="若 ∂J/∂h 为左边的行向量，即文中的乘积；若梯度写作列向量，则雅可比矩阵转置后写在左边。",
@@ -103,7 +103,7 @@ add(
                 layout="denominator",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_recurrent:step_jacobian",
+        evidence="gradproof.models.evidence.recurrent:step_jacobian",
         right=r"\frac{\partial h_j}{\partial h_{j-1}} = \operatorname{diag}(\sigma'(z_j))\, W_h \text{"
         r" in numerator layout}",
         note="The document prints the gradient (denominator) layout W_hᵀ diag(σ′). The Jacobian of a column vector in"
@@ -177,7 +177,7 @@ add(
         "G",
         ("h", "z", "W_h", "W_x", "b", "x", "h_0"),
         form="index",
-        evidence="gradproof.symbolic.catalogue.evidence_recurrent:scalar_network",
+        evidence="gradproof.models.evidence.recurrent:scalar_network",
         note="G is the gradient of the loss with respect to every state, taken directly; h̄ adds what comes back from"
         " the following step. The derivation does not depend on the length T.",
         note_zh="G 是损失对各时刻隐状态的直接梯度；h̄ 还要加上后一步传回的部分。推导与长度 T 无关。",
@@ -207,7 +207,7 @@ add(
                 "so one step is at most γ‖Wv‖ ≤ γ σ_max ‖v‖, and t − k steps the power",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_recurrent:singular_bound",
+        evidence="gradproof.models.evidence.recurrent:singular_bound",
         assumptions=("|σ′| ≤ γ everywhere",),
         note="Gradients vanish exponentially where γ σ_max(W_h) < 1. The bound is reached by σ(z) = z and W_h a"
         " multiple"
@@ -235,7 +235,7 @@ add(
                 "refuted",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_recurrent:explosion",
+        evidence="gradproof.models.evidence.recurrent:explosion",
         right=r"\lVert J_t \cdots J_{k+1} \rVert \le (\gamma \sigma_{\max})^{t-k}:\ \gamma"
         r" \sigma_{\max} > 1 \text{ is necessary, not sufficient}",
         note="σ_max > 1 is necessary for an explosion where γ = 1, not sufficient: W = [[0,2],[0,0]] has σ_max = 2 and"

@@ -53,7 +53,7 @@ add(
                 "any product of conditionals sums to 1 over all sequences (three words)",
             ),
         ),
-        evidence="gradproof.numeric.evidence.seq2seq:total_probability",
+        evidence="gradproof.models.evidence.sequences:total_probability",
         assumptions=("every prefix has a positive probability",),
     )
 )
@@ -237,7 +237,7 @@ add(
             ),
             Identity(f"{DOT}; e / sqrt(d)", SCALED, SCORE_SHAPES, "the scaled score is the dot score divided by √d"),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_attention:score_variants",
+        evidence="gradproof.models.evidence.attention:score_variants",
         right=r"s^\top h,\ s^\top h/\sqrt d,\ v^\top \tanh(W_1 h + W_2 s) \text{ have } 0,\ 0,\ 2 d d_a"
         r" + d_a \text{ parameters}",
         note="They order the positions alike only in the first two cases. The additive score has 2·d·d_a + d_a"

@@ -97,7 +97,7 @@ add(
         "N",
         "proved under assumptions",
         r"2\, d_{\text{model}} d_{ff} = 8 d_{\text{model}}^2",
-        evidence="gradproof.symbolic.catalogue.evidence_counts:ffn_parameters",
+        evidence="gradproof.models.evidence.counts:ffn_parameters",
         assumptions=("d_ff = 4 d_model", "no biases"),
         note="The documented b_1 and b_2 add 5 d_model.",
         note_zh="文中的偏置 b_1、b_2 另加 5 d_model。",
@@ -113,7 +113,7 @@ add(
         "N",
         "proved under assumptions",
         r"\text{about } 2/3 \text{ of the parameters}",
-        evidence="gradproof.symbolic.catalogue.evidence_counts:ffn_share",
+        evidence="gradproof.models.evidence.counts:ffn_share",
         assumptions=("one block without cross-attention", "embeddings and biases not counted", "d_ff = 4 d_model"),
         note="8/(8 + 4). With cross-attention the decoder's share is 8/16; with embeddings it depends on the"
         " vocabulary.",
@@ -202,7 +202,7 @@ add(
                 layout="numerator",
             ),
         ),
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:identity_path",
+        evidence="gradproof.models.evidence.transformer:identity_path",
         right=r"\lVert J_F \rVert \le q < 1 \text{ in each of } L \text{ layers} \;\Rightarrow\; \lVert"
         r" \bar x \rVert \ge (1 - q)^L \lVert \bar y \rVert",
         note="What holds: where ‖J_F‖ ≤ q < 1 in every layer, the gradient shrinks at most by (1 − q)^L.",
@@ -253,7 +253,7 @@ add(
         "N",
         "experiment",
         r"\text{Pre-LN trains more stably}",
-        evidence="gradproof.numeric.evidence.transformer:pre_vs_post",
+        evidence="gradproof.models.evidence.transformer:pre_vs_post",
         experiment="block_depth",
         assumptions=("at initialisation", "Xavier weights, Gaussian inputs, a random linear loss, 4 seeds"),
         note="Measured: the gradient norm of the last layer's W_2 by depth. That training is more stable is an"
@@ -276,7 +276,7 @@ add(
         ("E", "W"),
         "l_bar",
         ("H", "X", "E", "W"),
-        evidence="gradproof.symbolic.catalogue.evidence_transformer:tied",
+        evidence="gradproof.models.evidence.transformer:tied",
         note="Σ over the positions that read the row is the input path, Hᵀl̄ the output path: they add up.",
         note_zh="对读取该行的位置求和是输入路径，Hᵀl̄ 是输出路径，两者相加。",
     )
@@ -308,7 +308,7 @@ add(
         "C15.9",
         "proved",
         r"\text{encoder-only, decoder-only, encoder--decoder}",
-        evidence="gradproof.numeric.evidence.transformer:architectures",
+        evidence="gradproof.models.evidence.transformer:architectures",
         note="The zero pattern of ∂output_i/∂input_j: full for an encoder, lower triangular for a decoder; in an"
         " encoder–decoder every target position sees all source positions and the target positions up to its own.",
         note_zh="∂output_i/∂input_j 的零模式：编码器为满，解码器为下三角；编码器–解码器中每个目标位置可见全部源位置"
@@ -329,7 +329,7 @@ add(
         TINY_SHAPES,
         TINY_PARAMETERS,
         shown=TINY_PARAMETERS,
-        evidence="gradproof.models.evidence.claims:tiny_gradients",
+        evidence="gradproof.models.evidence.algorithms:tiny_gradients",
         note="Tokens (0, 1), target 2, loss at the last position only; M is the causal mask.",
         note_zh="词元 (0, 1)，目标 2，只在最后一个位置计算损失；M 为因果掩码。",
     )
@@ -358,7 +358,7 @@ add(
                 "the gradient of W_O, as if it were that of W_V",
             ),
         ),
-        evidence="gradproof.models.evidence.claims:tiny_coincidence",
+        evidence="gradproof.models.evidence.algorithms:tiny_coincidence",
         right=r"\bar W_V = X^\top A^\top \bar R W_O^\top,\quad \bar W_O = V^\top A^\top \bar R",
         note="Both start as the identity matrix; from another start the two gradients differ.",
         note_zh="二者都以单位矩阵为初值；换一个初值两个梯度就不同。",

@@ -16,11 +16,12 @@ One multiply–add is two operations; what else counts is said in `operations.py
 from __future__ import annotations
 
 from gradproof.symbolic.counting.cost import Cost, EquationCost, backward_reads, cost, parameters, shapes, summed
-from gradproof.symbolic.counting.memory import entries
+from gradproof.symbolic.counting.memory import BYTES, entries
 from gradproof.symbolic.counting.operations import Operations
 from gradproof.symbolic.counting.sizes import leading, order, size_text, size_value, with_sizes
 
 __all__ = [
+    "BYTES",
     "Cost",
     "EquationCost",
     "Operations",

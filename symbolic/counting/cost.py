@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from sympy import Add, Expr, Mul, S, summation
 
+from gradproof.symbolic.counting.counter import Counter
 from gradproof.symbolic.counting.memory import entries, read_entries
-from gradproof.symbolic.counting.operations import Counter, Operations
+from gradproof.symbolic.counting.operations import Operations
 from gradproof.symbolic.counting.sizes import order, size_text, size_value, with_sizes
 from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import Size, names
+from gradproof.symbolic.equations.implicit import complete
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import ExpressionError
 from gradproof.symbolic.folding.fold import fold
@@ -109,8 +111,9 @@ def cost(
     kept = backward_reads(system, wrt)
     known = {Size(name): value for name, value in (at or {}).items()}
     rows: dict[str, EquationCost] = {}
+    counter = Counter(known)
     for equation in system.equations:
-        own = Counter(equation, known).result
+        own = counter.equation(equation)
         writes = Mul(*(hi - lo for _, lo, hi in equation.axes)).expand()
         reads = read_entries(equation, system)
         before = rows.get(equation.name)
@@ -139,8 +142,9 @@ def backward_reads(system: System, wrt: Iterable[str] | None = None) -> frozense
         if not wanted:
             continue
         cotangent = None if not one.arrays[output].rank else "_cotangent"
-        raw = adjoint(one, wanted, cotangent)
-        derived = [equation.name for equation in raw.equations if equation.name not in one.defined]
+        whole = complete(one)
+        raw = adjoint(whole, wanted, cotangent)
+        derived = [equation.name for equation in raw.equations if equation.name not in whole.defined]
         folded = fold(raw, derived).needed()
         backward = [equation for equation in folded.equations if equation.name not in one.defined]
         found |= {name for equation in backward for name in names(equation.body) if name in one.arrays}

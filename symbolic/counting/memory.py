@@ -8,6 +8,8 @@ from gradproof.symbolic.counting.operations import Ranges, volume
 from gradproof.symbolic.equations.expr import Access, Implicit, Index, Reduce, letters
 from gradproof.symbolic.equations.system import Equation, System
 
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}  # of one entry
+
 
 def read_entries(equation: Equation, system: System) -> dict[str, Expr]:
     """How many entries of each array an equation reads, each counted once."""
@@ -34,16 +36,15 @@ def collect(expr: Expr, ranges: Ranges, system: System, found: dict[str, set[Exp
 def covered(access: Access, ranges: Ranges, system: System) -> Expr:
     """How many entries of an array one access reaches, at most all of them."""
     array, count = system.arrays[access.name], S.One
-    lookups: set[Index] = set()
+    if any(index.atoms(Access) for index in access.indices):  # a lookup reads one entry for each value of its letters
+        return volume(letters(access), ranges)
     for size, index in zip(array.shape, access.indices, strict=True):
         used = letters(index)
-        if index.atoms(Access):
-            lookups |= used
-        elif isinstance(index, Index) and not any(letters(S(bound)) for bound in ranges[index]):
+        if isinstance(index, Index) and not any(letters(S(bound)) for bound in ranges[index]):
             count *= ranges[index][1] - ranges[index][0]
         elif used or index.free_symbols - set(system.sizes):
             count *= size
-    return (count * volume(frozenset(lookups), ranges)).expand()
+    return count.expand()
 
 
 def entries(system: System, name: str) -> Expr:

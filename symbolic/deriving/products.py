@@ -216,9 +216,11 @@ def hvp(system: System, wrt: str, vector: str, program: Program, lang: str = "en
     second = jvp(inner, {name: vector}, program, lang)
     product = second.system.free_name("Hv")
     new = second.system.renamed({second.gradients[second.output].equation.name: product})
-    gradients = {second.output: Gradient(second.output, new.defined[product][0], new)}
+    result = Gradient(suggested(Kind.GRADIENT, name), new.defined[product][0], new)
     steps = (*first.steps, *once_more(second, name, lang))
-    return replace(second, forward=system, system=new, gradients=gradients, output=first.output, steps=steps)
+    return replace(
+        second, forward=system, system=new, gradients={result.name: result}, output=first.output, steps=steps
+    )
 
 
 def propagation(system: System, variable: str, program: Program, lang: str = "en") -> Derivation:

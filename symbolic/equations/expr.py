@@ -363,6 +363,18 @@ def sum_(body: Expr | int, axes: Sequence[tuple[Index, Expr | int, Expr | int]])
     return reduce_("sum", body, axes)
 
 
+def count(axes: Sequence[Axis], outer: Iterable[Axis] = ()) -> Expr:
+    """How many values letters take: the length of a range, or a sum of ones where a range may be empty or end early.
+
+    >>> i, n = Index("i"), Size("n")
+    >>> count([(i, S.One, n)]), count([(i, Integer(2), n)])
+    (n - 1, sum[b1=2:n](1))
+    """
+    known = [*outer, *axes]
+    lengths = [(hi - lo, [(letter, lo, hi)]) for letter, lo, hi in axes]
+    return Mul(*(length if nonnegative(length, known) else sum_(S.One, axis) for length, axis in lengths))
+
+
 def open_(expr: Reduce, scope: Iterable[Index]) -> tuple[Expr, list[Axis]]:
     """Body and axes of a reduction with free letters that do not occur in `scope`."""
     new = fresh({*scope, *letters(expr)}, len(expr.axes))

@@ -10,12 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sympy import Expr, Integer, Rational, S, Symbol, binomial, factorial2, gamma, pi, posify, sqrt
+from sympy import Expr, Integer, Mul, Rational, S, Symbol, binomial, factorial2, gamma, oo, pi, sqrt
 
-from gradproof.symbolic.equations.expr import Access, Index, out_letters
+from gradproof.symbolic.equations.expr import Index, out_letters
 from gradproof.symbolic.errors import RuleError
 
 ORDER = 8  # the highest moment of one entry that is used
+
+
+class CentralMoment(Symbol):
+    """E[(q − E q)^k] of an entry of the array q where its law does not give it; no parameter, even one so called.
+
+    >>> CentralMoment("q", 3), CentralMoment("q", 3) == Symbol("mu3_q", real=True)
+    (mu3_q, False)
+    """
+
+    def __new__(cls, array: str, order: int) -> CentralMoment:
+        return Symbol.__new__(cls, f"mu{order}_{array}", real=True)
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,8 @@ class Family:
     """Mean, variance and central moments as functions of the parameters.
 
     `central(k, …)` is None where the moments beyond the variance are not known; `absolute(k, …)` is E|x|^k of a law
-    that is symmetric about 0; `even`: symmetric about its mean; `atomless`: no single value has a probability.
+    that is symmetric about 0; `even`: symmetric about its mean; `atomless`: no single value has a probability, and
+    there is a bounded density that is positive on the whole support; `highest`: moments are finite up to that order.
     """
 
     written: str
@@ -33,6 +45,8 @@ class Family:
     absolute: Callable[..., Expr] | None = None
     even: bool = False
     atomless: bool = False
+    support: Callable[..., tuple[Expr, Expr]] = lambda *parameters: (-oo, oo)
+    highest: Expr = oo
 
 
 def normal_central(k: int, mean: Expr, variance: Expr) -> Expr:
@@ -40,7 +54,7 @@ def normal_central(k: int, mean: Expr, variance: Expr) -> Expr:
 
 
 def normal_absolute(k: int, mean: Expr, variance: Expr) -> Expr:
-    return sqrt(2) ** k * gamma(Rational(k + 1, 2)) / sqrt(pi) * root(variance) ** k
+    return sqrt(2) ** k * gamma(Rational(k + 1, 2)) / sqrt(pi) * root(variance)[0] ** k
 
 
 def uniform_central(k: int, low: Expr, high: Expr) -> Expr:
@@ -52,8 +66,8 @@ def bernoulli_central(k: int, p: Expr) -> Expr:
 
 
 FAMILIES: dict[str, Family] = {
-    "iid": Family("iid=MEAN,VARIANCE", lambda m, v: m, lambda m, v: v),
-    "independent": Family("independent=MEAN,VARIANCE", lambda m, v: m, lambda m, v: v),
+    "iid": Family("iid=MEAN,VARIANCE", lambda m, v: m, lambda m, v: v, highest=Integer(2)),
+    "independent": Family("independent=MEAN,VARIANCE", lambda m, v: m, lambda m, v: v, highest=Integer(2)),
     "normal": Family(
         "normal=MEAN,VARIANCE", lambda m, v: m, lambda m, v: v, normal_central, normal_absolute, True, True
     ),
@@ -65,8 +79,11 @@ FAMILIES: dict[str, Family] = {
         lambda k, a, b: ((b - a) / 2) ** k / (k + 1),
         True,
         True,
+        lambda a, b: (a, b),
     ),
-    "bernoulli": Family("bernoulli=P", lambda p: p, lambda p: p * (1 - p), bernoulli_central),
+    "bernoulli": Family(
+        "bernoulli=P", lambda p: p, lambda p: p * (1 - p), bernoulli_central, support=lambda p: (S.Zero, S.One)
+    ),
     "rademacher": Family(
         "rademacher",
         lambda: S.Zero,
@@ -74,8 +91,9 @@ FAMILIES: dict[str, Family] = {
         lambda k: Integer(1 - k % 2),
         lambda k: S.One,
         True,
+        support=lambda: (S.NegativeOne, S.One),
     ),
-    "categorical": Family("categorical=P", lambda p: S.NaN, lambda p: S.NaN),
+    "categorical": Family("categorical=P", lambda p: S.NaN, lambda p: S.NaN, support=lambda p: (S.Zero, oo)),
 }
 
 
@@ -113,6 +131,30 @@ class Law:
         return self.family in ("bernoulli", "rademacher", "categorical")
 
     @property
+    def bounded(self) -> bool:
+        """Whether all values lie between two numbers."""
+        return self.finite or self.family == "uniform"
+
+    @property
+    def support(self) -> tuple[Expr, Expr]:
+        """Between which values the entries lie."""
+        return self.of.support(*self.parameters)
+
+    @property
+    def highest(self) -> Expr:
+        """Up to which order the moments are known to be finite."""
+        return self.of.highest if self.kurt is None else Integer(4)
+
+    @property
+    def values(self) -> dict[Expr, Expr] | None:
+        """Every value with its probability, where they are finitely many numbers; a law without variance has one."""
+        if self.family == "bernoulli":
+            return {S.Zero: 1 - self.parameters[0], S.One: self.parameters[0]}
+        if self.family == "rademacher":
+            return {S.NegativeOne: S.Half, S.One: S.Half}
+        return {self.mean: S.One} if self.variance == 0 else None
+
+    @property
     def mean(self) -> Expr:
         return self.of.mean(*self.parameters)
 
@@ -137,7 +179,7 @@ class Law:
                 f"the central moment of order {k} of {self.name} is needed, and it may differ from entry to entry: "
                 f"declare iid=, normal= or kurt="
             )
-        return Symbol(f"mu{k}_{self.name}", real=True)
+        return CentralMoment(self.name, k)
 
     def raw(self, k: int) -> Expr:
         """E[x^k]; the square is written as mean² + variance.
@@ -164,12 +206,18 @@ class Law:
         return self.family == "independent" and any(parameter.atoms(Index) for parameter in self.parameters)
 
 
-def root(variance: Expr) -> Expr:
-    """√variance, with symbols taken as nonnegative: the root of sigma² is sigma.
+def root(variance: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+    """√variance, and what is taken as nonnegative for it: the root of sigma² is sigma, not |sigma|.
 
-    >>> root(Symbol("sigma", real=True) ** 2)
-    sigma
+    >>> root(Symbol("sigma", real=True) ** 2 / 3)
+    (sqrt(3)*sigma/3, (sigma,))
     """
-    entries = {access: Symbol(f"a{k}", real=True) for k, access in enumerate(sorted(variance.atoms(Access), key=str))}
-    positive, back = posify(variance.xreplace(entries))
-    return sqrt(positive).xreplace(back).xreplace({symbol: access for access, symbol in entries.items()})
+    squares, rest, taken = S.One, S.One, []
+    for factor in Mul.make_args(variance):
+        base, power = factor.as_base_exp()
+        if power.is_Integer and power % 2 == 0 and not base.is_number:
+            squares *= base ** (power / 2)
+            taken += [base] if power % 4 and not base.is_nonnegative else []
+        else:
+            rest *= factor
+    return squares * sqrt(rest), tuple(taken)

@@ -46,7 +46,8 @@ SUGGESTED = {
 class Role:
     """`kind` of array, `of` which other array, what that one is (`source`), and `along` or by which array.
 
-    `named` says that the array was given a name of its own, under which it prints.
+    `named` says that the array was given a name of its own, under which it prints. A plain array or a helper `of`
+    another name is a copy under a name of its own, and prints as that one.
 
     >>> x = Role(Kind.ADJOINT, "x")
     >>> Role(Kind.TANGENT, "x_bar", x, along="v").renamed({"x": "y"}).source.of
@@ -73,10 +74,13 @@ class Role:
         """The role of an array that was given a name."""
         return self if self.kind in (Kind.PLAIN, Kind.HELPER) else replace(self, named=True)
 
+    @property
+    def copied(self) -> bool:
+        """Whether an array is printed as another one."""
+        return self.kind in (Kind.PLAIN, Kind.HELPER) and bool(self.of)
+
     def renamed(self, new: Mapping[str, str]) -> Role:
         """The role after arrays were renamed."""
-        if self.kind in (Kind.PLAIN, Kind.HELPER):
-            return self
         source = self.source and self.source.renamed(new)
         return replace(self, of=new.get(self.of, self.of), source=source, along=new.get(self.along, self.along))
 

@@ -196,6 +196,12 @@ class System:
         return tuple(dict.fromkeys(size for array in self.arrays.values() for size in array.shape))
 
     @cached_property
+    def written(self) -> tuple[tuple[Expr, str], ...]:
+        """Lengths of axes with the letters that the user wrote for such an axis."""
+        pairs = (pair for array in self.arrays.values() for pair in zip(array.shape, array.letters, strict=False))
+        return tuple(dict.fromkeys((size, letter) for size, letter in pairs if letter))
+
+    @cached_property
     def taken(self) -> frozenset[str]:
         """The names of all arrays and sizes."""
         return frozenset([*self.arrays, *map(str, self.sizes)])

@@ -100,10 +100,10 @@ def _depth(expr: Expr) -> int:
 
 def at_least_one(system: System) -> list[Expr]:
     """What must be at least 1 for every axis to have an entry, and to reach to the fixed indices that are read."""
-    return [*(size for array in system.arrays.values() for size in array.shape), *_fixed_places(system)]
+    return [*(size for array in system.arrays.values() for size in array.shape), *fixed_places(system)]
 
 
-def _fixed_places(system: System) -> Iterator[Expr]:
+def fixed_places(system: System) -> Iterator[Expr]:
     """What must be at least 1 so that axes of unknown size reach to the fixed indices that are read, as in A[1, 1]."""
     for access in {access for equation in system.equations for access in accesses(equation.body)}:
         array = system.arrays[access.name]

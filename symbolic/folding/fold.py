@@ -25,6 +25,7 @@ from gradproof.symbolic.equations.expr import (
     Index,
     Reduce,
     accesses,
+    count,
     count_accesses,
     decided,
     letters,
@@ -37,7 +38,7 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.functions import absolute, sigmoid
 from gradproof.symbolic.equations.numbers import decimal
-from gradproof.symbolic.equations.roles import HELPER, Kind
+from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
 from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
@@ -148,7 +149,11 @@ def _layers(system: System, derived: Iterable[str]) -> set[str]:
 
 def of_helpers(system: System) -> set[str]:
     """The adjoints and tangents of helpers."""
-    return {n for n, a in system.arrays.items() if a.role.differential and a.role.source == HELPER}
+    return {
+        n
+        for n, a in system.arrays.items()
+        if a.role.differential and a.role.source and a.role.source.kind is Kind.HELPER
+    }
 
 
 def trivial(body: Expr) -> bool:
@@ -398,7 +403,7 @@ def _connected(factors: Sequence[Expr], axes: Sequence[Axis]) -> list[tuple[list
 def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
     """The sum of one connected group."""
     if not factors and len(axes) == 1:
-        return axes[0][2] - axes[0][1]
+        return count(axes, outer)
     for axis in axes:
         known = _known_sum(_readers(factors, axis), axis, facts)
         if known is not None:

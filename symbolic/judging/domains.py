@@ -201,13 +201,13 @@ def _met(value: Any, op: str) -> bool:
 def shown(system: System, need: Demand) -> str:
     """A demand as text: `x > 0`, `A is invertible`."""
     if isinstance(need.body, Implicit):
-        return f"{text.plain_name(need.body.matrix.removesuffix(' (claimed)'))[0]} is invertible"
+        return f"{text.printed(need.body.matrix, system)} is invertible"
     outs = out_letters(len(need.axes))
     body = need.body.xreplace(dict(zip((axis[0] for axis in need.axes), outs, strict=True)))
     condition = ""
     while isinstance(body, where):
-        condition = f" wherever {text.expression_text(body.args[0], outs, system).removeprefix('1[').removesuffix(']')}"
+        condition = f" wherever {text.condition_text(body.args[0], outs, system)}"
         body = body.args[1]
     number, rest = body.as_coeff_Add() if body.is_Add else (S.Zero, body)
-    left = text.expression_text(rest, outs, system).replace(" (claimed)", "")
+    left = text.expression_text(rest, outs, system)
     return f"{left} {SIGNS[need.op]} {text.expression_text(-number, (), system)}{condition}"

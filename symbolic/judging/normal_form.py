@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from time import thread_time
 
 from sympy import Add, Expr, Function, Integer, Mul, NumberSymbol, Pow, Rational, Symbol, exp, log
 
@@ -80,11 +79,10 @@ class Normal:
         generic: bool = False,
         patient: bool = False,
         budget: int = 2500,
-        seconds: float = 1.0,
     ) -> None:
         self.system, self.keep, self.generic, self.patient = system, frozenset(keep), generic, patient
         self.facts = declared(system) if facts is None else facts
-        self.budget, self.deadline = budget, thread_time() + seconds  # of work, on however busy a machine
+        self.budget = budget  # of work: the same on every machine
         self.memo: dict[object, Poly] = {}
         self.splits: list[tuple[Expr, Expr, Scope]] = []  # sums that were split, what became of them, and where
         self.conditions = Conditions(self)
@@ -95,7 +93,7 @@ class Normal:
 
     def spend(self, amount: int = 1) -> None:
         self.budget -= amount
-        if self.budget < 0 or thread_time() > self.deadline:
+        if self.budget < 0:
             raise NoNormalForm("the normal form is too large")
 
     def positive(self, expr: Expr) -> bool:

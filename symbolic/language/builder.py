@@ -139,11 +139,12 @@ class Builder:
 
     def check_readings(self) -> None:
         """Every index stays inside the axis that it reads; called when a statement is complete."""
-        known = list(self.ranges.values())
         for reading in self.readings:
             index, size = reading.index, reading.size
-            if reading.guarded or index.atoms(Access):
+            if reading.guarded:
                 continue
+            index, looked_up = self.numbered(index)
+            known = [*self.ranges.values(), *looked_up]
             bare = next((axis for axis in known if axis[0] == index), None)
             short = bare is not None and not nonnegative(size - bare[2], known)
             other = bare is not None and bare[0] not in self.given and (size - bare[2]).expand() != 0
@@ -153,13 +154,25 @@ class Builder:
                 )
             fits = nonnegative(index, known) and nonnegative(size - 1 - index, known)
             if not fits and not _fits_when_large(index, size):
-                hint = "; give a range such as sum[t=0:n-1](…)" if letters(index) else ""
+                hint = "; give a range such as sum[t=0:n-1](…)" if letters(reading.index) else ""
+                hint = "; where(condition, …, 0) leaves these entries out" if looked_up else hint
                 self.fail(
                     f"the index {ast.unparse(reading.node)} leaves its axis of size {size}{hint}",
                     reading.node,
                     ShapeError,
                 )
         self.readings.clear()
+
+    def numbered(self, index: Expr) -> tuple[Expr, list[Axis]]:
+        """An index with a letter of its own for each entry of an array of whole numbers, and how far these run."""
+        entries = sorted((a for a in index.atoms(Access) if self.arrays[a.name].below is not None), key=str)
+        found = {entry: self.new() for entry in entries}
+        axes = [(letter, S.Zero, self.arrays[entry.name].below) for entry, letter in found.items()]
+        return index.xreplace(found), axes
+
+    def is_whole(self, index: Expr) -> bool:
+        """Whether an expression is a whole number by construction: of letters, sizes and entries of index arrays."""
+        return self.numbered(index)[0].is_integer is True
 
     def check_lookup(self, name: str, size: Expr, node: ast.AST) -> None:
         """An array whose entries are indices holds integers below the size of the axis that they read."""
@@ -168,6 +181,15 @@ class Builder:
             self.fail(f"{name} is not declared as an index; write {name}:…:index={size}", node)
         if not same(array.below, size):
             self.fail(f"{name} holds integers below {array.below}, the axis has size {size}", node, ShapeError)
+
+    def note_letters(self, name: str, written: Sequence[str]) -> None:
+        """The letters with which an array is written, "" where there is none; the first ones stay."""
+        array = self.arrays[name]
+        found = list(array.letters or [""] * array.rank)
+        for axis, letter in enumerate(written):
+            if letter not in found:
+                found[axis] = found[axis] or letter
+        self.arrays[name] = replace(array, letters=tuple(found))
 
     # --- names and equations
 
@@ -212,7 +234,10 @@ class Builder:
         outer = [self.range_of(letter) for letter in sorted(letters(value.expr) - set(value.letters), key=str)]
         outs = out_letters(len(outer) + value.rank)
         array = Array(name, (*((hi - lo).expand() for _, lo, hi in outer), *value.sizes), latex=latex, role=role)
+        names = {entry.index: key for frame in self.frames for key, entry in frame.items()}
+        written = [names.get(letter, "") for letter in (*(axis[0] for axis in outer), *value.letters)]
         self.arrays[name] = array
+        self.note_letters(name, written)
         renamed: dict[Index, Expr] = dict(zip(value.letters, outs[len(outer) :], strict=True))
         renamed |= {axis[0]: out + axis[1] for axis, out in zip(outer, outs, strict=False)}
         origin = origin and origin.xreplace(renamed)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import sympy
 from sympy import Expr, Integer, S
 
-from gradproof.symbolic.equations.expr import Index
+from gradproof.symbolic.equations.expr import Access, Index, is_condition
 from gradproof.symbolic.errors import ShapeError
 from gradproof.symbolic.language.builder import Builder, Letter
 from gradproof.symbolic.language.operators import CONSTANTS
 from gradproof.symbolic.language.recurrence import Recurrence
-from gradproof.symbolic.language.values import Value
+from gradproof.symbolic.language.values import ShapeMismatch, Value, broadcast
 from gradproof.symbolic.language.whitelist import items
 
 
@@ -44,44 +45,64 @@ class Indexing(ABC):
         preferred, self.b.preferred = self.b.preferred, None
         value = self.visit(node.value)
         parts = list(items(node.slice))
-        axes = sum(not (isinstance(part, ast.Constant) and part.value is None) for part in parts)
-        if axes > value.rank:
-            self.b.fail(f"{axes} indices for an array of shape {value.shape}", node, ShapeError)
+        count = sum(not (isinstance(part, ast.Constant) and part.value is None) for part in parts)
+        if count > value.rank:
+            self.b.fail(f"{count} indices for an array of shape {value.shape}", node, ShapeError)
+        partly = isinstance(node.value, ast.Name) and node.value.id in self.recurrences
         mapping: dict[Index, Expr] = {}
-        new_axes: list[tuple[Index, Expr]] = []
-        position = 0
-        for part in parts:
+        axes: dict[int, list[tuple[Index, Expr]]] = {}  # what each part leaves
+        picked: dict[int, tuple[Index, Value]] = {}  # the parts that are whole numbers
+        left = list(zip(value.letters, value.sizes, strict=True))
+        for number, part in enumerate(parts):
             if isinstance(part, ast.Constant) and part.value is None:
-                new_axes.append((self.b.new(), S.One))
+                axes[number] = [(self.b.new(), S.One)]
                 continue
-            letter, size = value.letters[position], value.sizes[position]
-            index, axis = self.item(part, size, isinstance(node.value, ast.Name) and node.value.id in self.recurrences)
-            mapping[letter] = index
-            new_axes += axis
-            position += 1
-        rest = list(zip(value.letters[position:], value.sizes[position:], strict=True))
-        expr = value.expr.xreplace(mapping)
+            letter, size = left.pop(0)
+            if isinstance(part, ast.Slice):
+                mapping[letter], axes[number] = self.slice(part, size)
+            else:
+                picked[number] = (letter, self.index(part, size, partly))
+        exprs, letters, sizes = self.paired([index for _, index in picked.values()])
+        mapping |= {letter: expr for (letter, _), expr in zip(picked.values(), exprs, strict=False)}
+        if letters:  # NumPy's place for the axes of index arrays: their own if they stand side by side, else in front
+            together = max(picked) - min(picked) == len(picked) - 1
+            axes[min(picked) if together else -1] = list(zip(letters, sizes, strict=True))
+        every = [axis for number in sorted(axes) for axis in axes[number]] + left
+        if isinstance(node.value, ast.Name) and node.value.id in self.b.arrays and count == len(parts):
+            self.b.note_letters(node.value.id, list(map(self.written, parts)))
         self.b.preferred = preferred
-        axes_now = [*new_axes, *rest]
-        return Value(expr, tuple(x for x, _ in axes_now), tuple(size for _, size in axes_now))
+        return Value(value.expr.xreplace(mapping), tuple(x for x, _ in every), tuple(size for _, size in every))
 
-    def item(self, part: ast.expr, size: Expr, partly: bool) -> tuple[Expr, list[tuple[Index, Expr]]]:
-        """What one item between the brackets reads, and the axes that it leaves."""
-        if isinstance(part, ast.Slice):
-            return self.slice(part, size)
+    def written(self, part: ast.expr) -> str:
+        """The letter of an index: i of i and of i+1, none of i+j."""
+        names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and self.b.letter(node.id)}
+        plain = not any(isinstance(node, (ast.Subscript, ast.Slice, ast.Mult)) for node in ast.walk(part))
+        return names.pop() if plain and len(names) == 1 else ""
+
+    def paired(self, indices: Sequence[Value]) -> tuple[list[Expr], tuple[Index, ...], tuple[Expr, ...]]:
+        """Index arrays over common axes: entry by entry, as NumPy pairs them."""
+        try:
+            return broadcast(indices or [Value(S.Zero)], self.b.new)
+        except ShapeMismatch as error:
+            raise ShapeMismatch(f"{error}; index arrays are paired: A[w[:, None], v] reads all pairs") from None
+
+    def index(self, part: ast.expr, size: Expr, partly: bool) -> Value:
+        """The places that a letter, a number or an array of whole numbers reads along an axis."""
         if isinstance(part, ast.Name) and self.free is not None and self.is_new_letter(part.id):
             self.b.add_letter(part.id, self.free)
         value = self.visit(part)
         index = value.expr
         if isinstance(index, Integer) and index < 0:
             index = size + index
-        if getattr(index, "indices", None) is not None:
+        if isinstance(index, Access):
             self.b.check_lookup(index.name, size, part)
-        elif index.is_integer is not True or value.rank:
+        elif is_condition(index) and not index.is_number:
+            self.b.fail("a condition as an index has no fixed size; use where(condition, a, b)", part)
+        elif not self.b.is_whole(index):
             self.b.fail(f"{ast.unparse(part)} cannot be used as an index", part)
         else:
             self.b.read(index, size, part, partly)
-        return index, list(zip(value.letters, value.sizes, strict=True))
+        return Value(index, value.letters, value.sizes)
 
     def is_new_letter(self, name: str) -> bool:
         b = self.b

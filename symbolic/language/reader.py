@@ -16,7 +16,7 @@ from itertools import permutations
 import sympy
 from sympy import Expr, Integer, Rational, S
 
-from gradproof.symbolic.equations.expr import Access, compare, height, is_condition, letters, negate, reduce_
+from gradproof.symbolic.equations.expr import Access, compare, count, height, is_condition, letters, negate, reduce_
 from gradproof.symbolic.equations.functions import absolute
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import Defect, ExpressionError, ShapeError, UnknownNameError
@@ -132,9 +132,11 @@ class Reader(Indexing):
     def __init__(self, builder: Builder, program: Program) -> None:
         self.b = builder
         # arrays that are defined piece by piece (recurrences): they may be read before they are complete
-        count = Counter(statement.name for statement in program.statements)
+        pieces = Counter(statement.name for statement in program.statements)
         self.recurrences = {
-            s.name: Recurrence(builder, s.name) for s in program.statements if s.name and (s.place or count[s.name] > 1)
+            s.name: Recurrence(builder, s.name)
+            for s in program.statements
+            if s.name and (s.place or pieces[s.name] > 1)
         }
         self.free: dict[str, Letter] | None = None
         self.named = {s.name for s in program.statements if s.name}
@@ -168,6 +170,7 @@ class Reader(Indexing):
         )
         whole = name not in self.recurrences
         axes = [b.settle(letter, key, statement.value, whole) for key, letter in frame.items()]
+        left = [*map(self.written, places)] or [key if key in frame else "" for key in statement.indices or ()]
         b.frames.pop()
         if height(value.expr) > MAX_SUMS:
             message = f"more than {MAX_SUMS} sums inside each other; name an intermediate: S = …; …"
@@ -181,14 +184,16 @@ class Reader(Indexing):
                 hint = f"; give its axes letters, as in {name}[0,i] = …; {name}[t+1,i] = …"
                 message = f"an entry of {name} is a number, not an array of shape {value.shape}{hint}"
                 b.fail(message, statement.value, ShapeError)
-            return self.recurrences[name].add(place, axes, value.expr, statement)
+            return self.recurrences[name].add(place, axes, value.expr, statement, left)
         self.check_complete()
         if any(lo != 0 for _, lo, _ in axes):
             b.fail("an array's index starts at 0; shift the index", statement.value)
         value = Value(
             value.expr, (*(i for i, _, _ in axes), *value.letters), (*(hi for _, _, hi in axes), *value.sizes)
         )
-        return self.finish(name, value)
+        found = self.finish(name, value)
+        b.note_letters(found, list(frame))
+        return found
 
     def check_complete(self) -> None:
         """Check the indices of the statements so far, unless a recurrence is still under construction."""
@@ -339,17 +344,17 @@ class Reader(Indexing):
 
     def call(self, rule: Call, node: ast.Call) -> Value:
         assert isinstance(node.func, ast.Name)
-        name, count = node.func.id, rule.arrays
+        name, taken = node.func.id, rule.arrays
         preferred, self.b.preferred = self.b.preferred, None
         given = list(node.args)
         if rule.text_first:
             options: dict[str, object] = {"spec": self.static(given.pop(0), name) if given else ""}
         else:
             options = {}
-        if count is None and len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+        if taken is None and len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
             given = given[0].elts  # ones((n, m))
-        arrays = len(given) if count is None else count
-        if len(given) < arrays or (count is None and not given and not rule.options):
+        arrays = len(given) if taken is None else taken
+        if len(given) < arrays or (taken is None and not given and not rule.options):
             self.b.fail(
                 f"{name} takes {arrays or 'at least one'} argument{'s' * (arrays != 1)}, {len(given)} are given", node
             )
@@ -434,8 +439,7 @@ class Reader(Indexing):
         if found.name == "min":
             body = -reduce_("max", -value.expr, axes)
         elif found.name == "mean":
-            count = sympy.Mul(*(hi - lo for _, lo, hi in axes))
-            body = reduce_("sum", value.expr, axes) / count
+            body = reduce_("sum", value.expr, axes) / count(axes)
         else:
             body = reduce_(found.name, value.expr, axes)
         return Value(body, value.letters, value.sizes)

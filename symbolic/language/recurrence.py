@@ -34,6 +34,7 @@ class Recurrence:
     pieces: list[tuple[Equation, Statement]] = field(default_factory=list)
     waiting: list[tuple[tuple[Expr, ...], ast.AST, bool]] = field(default_factory=list)
     complete: bool = False
+    letters: list[list[str]] = field(default_factory=list)  # of the left sides, piece by piece
 
     def read(self, indices: Sequence[Expr], node: ast.AST) -> Value:
         """An entry, before the shape is known; its indices are checked in the end."""
@@ -44,8 +45,11 @@ class Recurrence:
             self.builder.pending += [Reading(index, end, node, True) for index, end in known]
         return Value(Access(self.name, *indices))
 
-    def add(self, place: Sequence[Expr], axes: Sequence[Axis], body: Expr, statement: Statement) -> str:
+    def add(
+        self, place: Sequence[Expr], axes: Sequence[Axis], body: Expr, statement: Statement, written: list[str]
+    ) -> str:
         """One piece; an index such as t+1 on the left becomes a letter of its own, running from 1."""
+        self.letters.append(written)
         outs = out_letters(len(place))
         new_place: list[Expr] = []
         new_axes: list[Axis] = []
@@ -81,6 +85,8 @@ class Recurrence:
             self.fail(f"{self.name} is defined twice at the same places", ExpressionError)
         shape = tuple(self.size(axis) for axis in range(rank))
         b.arrays[self.name] = Array(self.name, shape)
+        for written in self.letters:
+            b.note_letters(self.name, written)
         b.equations += [piece for piece, _ in self.pieces]
         for indices, node, guarded in self.waiting:
             if len(indices) != rank:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sympy import Expr, Integer, Mul, S
 
-from gradproof.symbolic.equations.expr import Index, compare, delta, reduce_, sum_
+from gradproof.symbolic.equations.expr import Index, compare, count, delta, reduce_, sum_
 from gradproof.symbolic.equations.functions import where
 from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.errors import GradproofError
@@ -132,7 +132,7 @@ def reduced(op: str, value: Value, axis: int | Sequence[int] | None, keepdims: b
     else:
         body = reduce_("sum" if op == "mean" else op, value.expr, axes)
     if op == "mean":
-        body = body / Mul(*(size for _, _, size in axes))
+        body = body / count(axes)
     left = [k for k in range(value.rank) if k not in gone or keepdims]
     letters = tuple(new() if k in gone else value.letters[k] for k in left)
     return Value(body, letters, tuple(S.One if k in gone else value.sizes[k] for k in left))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from sympy import Expr
+from sympy import Expr, Symbol
 
 from gradproof.symbolic.equations.expr import Access, Index
-from gradproof.symbolic.equations.laws import ORDER, Law
+from gradproof.symbolic.equations.functions import absolute
+from gradproof.symbolic.equations.laws import ORDER, CentralMoment, Law, root
 from gradproof.symbolic.moments.integral import Integral
 from gradproof.symbolic.moments.result import Writer
 from gradproof.symbolic.printing import text
 
 
 def assumptions(
-    used: Sequence[Law], value: Expr, integral: Integral, ratios: Iterable[Expr], writer: Writer, lang: str
+    used: Sequence[Law], value: Expr, integral: Integral, ratios: Mapping[Expr, Expr], writer: Writer, lang: str
 ) -> tuple[str, ...]:
     """What a value rests on: the laws of the random arrays that were used, and what was assumed on the way."""
     zh = lang == "zh"
@@ -29,10 +30,33 @@ def assumptions(
         found.append(f"{listed} 相互独立" if zh else f"{listed} are independent of each other")
     for symbol in sorted(value.free_symbols, key=str):
         for law, order in ((law, order) for law in used for order in range(3, ORDER + 1)):
-            if symbol.name == f"mu{order}_{law.name}":
+            if symbol == CentralMoment(law.name, order):
                 found.append(f"{writer.text(symbol)} = E[({law.name} − E {law.name})^{order}]")
     found += [f"{writer.text(length)} ≥ 0" for length in integral.lengths]
-    return (*found, *(f"{writer.text(ratio)} ≠ 1" for ratio in ratios))
+    found += [unequal(ratio, count, writer, zh) for ratio, count in ratios.items()]
+    return (*found, *(f"{writer.text(length)} > 0" for length in rooted(used, value, integral)))
+
+
+def unequal(ratio: Expr, count: Expr, writer: Writer, zh: bool) -> str:
+    """For which ratio a geometric sum is not (1 − r^n)/(1 − r), and what it is then."""
+    base, power = ratio.as_base_exp()
+    even = power.is_Integer and power % 2 == 0
+    excluded = writer.text(absolute(base) if even else ratio)
+    quotient = writer.text((1 - ratio**count) / (1 - ratio))
+    when = f"{excluded} = 1 时 {quotient} 应为" if zh else f"where {excluded} = 1, {quotient} stands for"
+    return f"{excluded} ≠ 1 ({when} {writer.text(count)})"
+
+
+def rooted(used: Sequence[Law], value: Expr, integral: Integral) -> list[Expr]:
+    """What was taken as positive in a standard deviation, √(s²) = s, and matters to the value."""
+    found: dict[Expr, None] = {}
+    for law in used:
+        needed = integral.needed.get(law.name)
+        for base in root(law.variance)[1] if needed is not None and needed.functions else ():
+            even = isinstance(base, (Symbol, Access)) and value.xreplace({base: -base}) == value
+            if value.has(base) and not even:
+                found[base] = None
+    return list(found)
 
 
 def entry(law: Law, expr: Expr, writer: Writer) -> str:

@@ -27,15 +27,15 @@ from gradproof.symbolic.folding.fold import common_factor
 # ---------------------------------------------------------------------------------------------------- geometric sums
 
 
-def geometric(expr: Expr, assumed: list[Expr] | None = None) -> Expr:
-    """Every Σ_s r^s in closed form: r^lo (1 − r^n)/(1 − r) for n terms; each ratio r ≠ 1 is added to `assumed`.
+def geometric(expr: Expr, assumed: dict[Expr, Expr] | None = None) -> Expr:
+    """Every Σ_s r^s in closed form: r^lo (1 − r^n)/(1 − r) for n terms; each ratio r ≠ 1 is put into `assumed`, with n.
 
     >>> from gradproof.symbolic.equations.expr import Index, Size
     >>> s, t, b = Index("s"), Size("t"), Access("b")
     >>> geometric(sum_(b ** (t - 1 - s), [(s, 0, t)]))
     (1 - b**t)/(1 - b)
     """
-    assumed = [] if assumed is None else assumed
+    assumed = {} if assumed is None else assumed
     if isinstance(expr, Access) or not expr.args:
         return expr
     if isinstance(expr, Reduce):
@@ -48,7 +48,7 @@ def geometric(expr: Expr, assumed: list[Expr] | None = None) -> Expr:
     return rebuild(expr, [geometric(arg, assumed) for arg in expr.args])
 
 
-def _geometric_sum(body: Expr, axis: Axis, assumed: list[Expr]) -> Expr | None:
+def _geometric_sum(body: Expr, axis: Axis, assumed: dict[Expr, Expr]) -> Expr | None:
     letter, lo, hi = axis
     outside: list[Expr] = []
     powers: dict[Expr, tuple[Expr, Expr]] = {}  # base → (a, c) of its exponent a·letter + c
@@ -71,8 +71,7 @@ def _geometric_sum(body: Expr, axis: Axis, assumed: list[Expr]) -> Expr | None:
     steps = {base: -slope if falling else slope for base, (slope, _) in powers.items()}
     count = hi - lo
     ratio = Mul(*(base**step for base, step in steps.items()))
-    if ratio not in assumed:
-        assumed.append(ratio)
+    assumed.setdefault(ratio, count)
     last = Mul(*(base ** (step * count).expand() for base, step in steps.items()))
     return Mul(*outside, first, 1 - last, _reciprocal(steps))
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sympy import Add, Expr, Function, Mul, Pow
 
 from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Axis, Compare, Implicit, Index, letters, names
+from gradproof.symbolic.equations.functions import absolute
 from gradproof.symbolic.equations.laws import Law
 from gradproof.symbolic.equations.system import Equation, System, out_letters
-from gradproof.symbolic.errors import ExpressionError, RuleError
+from gradproof.symbolic.errors import ExpressionError, NoExpectation, RuleError
 from gradproof.symbolic.folding.facts import Facts
 from gradproof.symbolic.folding.fold import facts, normalise
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.moments.assumptions import assumptions, formula
 from gradproof.symbolic.moments.closed import geometric, shortest, unrolled
 from gradproof.symbolic.moments.enumeration import WHOLE, World, same_average
-from gradproof.symbolic.moments.expansion import expanded
+from gradproof.symbolic.moments.expansion import Term, expanded, readers, terms
+from gradproof.symbolic.moments.growth import Bounds
+from gradproof.symbolic.moments.integrability import Doubt, doubts
 from gradproof.symbolic.moments.integral import Integral, Unsupported
+from gradproof.symbolic.moments.one_density import Divergent
 from gradproof.symbolic.moments.one_entry import halved
 from gradproof.symbolic.moments.result import MomentResult, MomentStep, Writer
 from gradproof.symbolic.printing import text
@@ -39,6 +44,7 @@ class Work:
         self.outs = out_letters(sum(ranks))
         self.axes: tuple[Axis, ...] = ()
         self.bodies: list[Expr] = []
+        self.doubts: dict[Doubt, None] = {}
         unrolls = []
         for system, rank in zip(systems, ranks, strict=True):
             mine = self.outs[len(self.axes) : len(self.axes) + rank]
@@ -54,7 +60,7 @@ class Work:
         for equation, system in unrolls:
             self.unrolled(equation, system)
         for name, body in zip(self.label, self.bodies, strict=True):
-            self.log("forward", self.named(name), body, body, "by definition")
+            self.log("forward", self.named(name), body, body, "by definition", averaged=False)
 
     def inputs_only(self, system: System, random: Iterable[str]) -> tuple[Expr, list[Equation]]:
         """The output with everything put in that depends on a random array; recurrences in closed form."""
@@ -92,16 +98,24 @@ class Work:
         return Writer(self.system, tuple(letter for letter, _, _ in axes), shown, frozenset(self.laws))
 
     def log(
-        self, rule: str, left: str, before: Expr, after: Expr, checked: str, writer: Writer | None = None, **words: str
+        self,
+        rule: str,
+        left: str,
+        before: Expr,
+        after: Expr,
+        checked: str,
+        writer: Writer | None = None,
+        averaged: bool = True,
+        **words: str,
     ) -> None:
         why = reason(rule, self.lang, **words)
-        self.steps.append(MomentStep(rule, why, left, before, after, checked, writer or self.writer))
+        self.steps.append(MomentStep(rule, why, left, before, after, checked, writer or self.writer, averaged))
 
     def move(self, rule: str, left: str, before: Expr, after: Expr, over: Iterable[str] = (), **words: str) -> Expr:
         """A step whose two sides have one average over the outcomes of the arrays in `over`."""
         if before != after:
             checked = same_average(self.world, [before], after, self.axes, over)
-            self.log(rule, left, before, after, checked or NOT_ENUMERATED, None, **words)
+            self.log(rule, left, before, after, checked or NOT_ENUMERATED, None, bool(self.laws), **words)
         return after
 
     def unrolled(self, equation: Equation, system: System) -> None:
@@ -109,17 +123,36 @@ class Work:
         checked = same_average(World(system, self.laws, {}), [target], equation.body, equation.axes, ())
         writer, name = self.writer_for(equation.axes), text.printed(equation.name, self.system)
         how = checked or NOT_ENUMERATED
-        self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, name=name)
+        self.log("closed recurrence", writer.bare(target), target, equation.body, how, writer, False, name=name)
 
     # --- the moments
 
     def mean(self, expr: Expr, left: str) -> Expr:
         """E of an expression: one array after the other is integrated out."""
         scope = self.integral.scope
+        self.existing(terms(expr, readers(self.laws), scope))
         expr = self.move("expand", left, expr, expanded(expr, self.laws, scope))
         while self.random(expr):
             expr = self.integrated(expr, left)
         return expr
+
+    def existing(self, found: Iterable[Term]) -> None:
+        """Notes what must be assumed for the expectation of each term to exist.
+
+        Raises NoExpectation where there is none: then it is not linear either, and nothing may be taken out of it.
+        """
+        bounds = Bounds(self.laws, self.system.arrays)
+        for term in found:
+            try:
+                self.doubts.update(dict.fromkeys(doubts(term.factors, bounds)))
+            except Divergent as error:
+                why = error.why.format(**{name: self.bare(part) for name, part in error.given.items()})
+                raise NoExpectation(f"there is no E of {self.bare(error.what)}: {why}") from None
+
+    def bare(self, expr: Expr) -> str:
+        """An expression by itself; bound letters that were opened are written i, j, …"""
+        bound = sorted(letters(expr) - set(self.outs), key=str)
+        return self.writer.bare(expr.xreplace(dict(zip(bound, map(Index, "ijklpq"), strict=False))))
 
     def random(self, expr: Expr) -> list[str]:
         """The random arrays of an expression; those inside functions come last."""
@@ -133,10 +166,8 @@ class Work:
             try:
                 after = self.integral.over(name, expr)
             except Unsupported as error:
-                bound = sorted(letters(error.factor) - set(self.outs), key=str)
-                shown = error.factor.xreplace(dict(zip(bound, map(Index, "ijklpq"), strict=False)))
-                inner = sorted({f"{node.kind}({node.matrix})" for node in shown.atoms(Implicit)})
-                refused.append(f"{' and '.join(inner) or self.writer.bare(shown)}: {error.why}")
+                inner = sorted({f"{node.kind}({node.matrix})" for node in error.factor.atoms(Implicit)})
+                refused.append(f"{' and '.join(inner) or self.bare(error.factor)}: {error.why}")
                 continue
             words = {
                 "name": text.printed(name, self.system),
@@ -180,7 +211,7 @@ class Work:
     def simplified(self, left: str, value: Expr) -> Expr:
         """Sums in closed form, like terms collected."""
         value = self.move("deltas", left, value, self.integral.tidy(value))
-        ratios: list[Expr] = []
+        ratios: dict[Expr, Expr] = {}
         value = self.move("geometric sum", left, value, geometric(value, ratios))
         self.ratios = ratios
         return self.move("collect", left, value, shortest(value))
@@ -204,7 +235,7 @@ class Work:
             found = recognised(value, body, Access(name, *out_letters(rank)))
             value = self.move("named value", left, value, found, name=name)
         value = self.move("collect", left, value, shortest(value))
-        self.ratios = []
+        self.ratios = {}
         checked = same_average(self.world, [whole], value, self.axes, ())
         return self.done("expectation", value, checked)
 
@@ -219,6 +250,10 @@ class Work:
         resting = assumptions(used, value, self.integral, self.ratios, self.writer, self.lang)
         bodies = tuple(self.bodies)
         whole = checked or "step by step"
+        if left := [doubt for doubt in self.doubts if not doubt.settled(value)]:
+            finite = [f"E{self.bare(absolute(doubt.what) ** doubt.power)} < ∞" for doubt in left]
+            resting, whole = (*resting, *finite), f"{UNPROVEN} {' and '.join(finite)}"
+            self.steps = [replace(s, checked=whole) if s.rule == "expectation over" else s for s in self.steps]
         return MomentResult(
             *(kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), resting, whole),
             tuple(self.named(name) for name in self.label),
@@ -227,6 +262,7 @@ class Work:
 
 
 CENTRED = "normal=0,…, uniform=−a,a or iid=0,…:even"
+UNPROVEN = "not checked: it holds if"
 NOT_ENUMERATED = "by the rule alone: there are too many outcomes to average over"
 
 

@@ -23,7 +23,7 @@ from gradproof.symbolic.equations.evaluate import HighPrecision, Letters, NotAlg
 from gradproof.symbolic.equations.expr import Access, Axis, Reduce, Size
 from gradproof.symbolic.equations.expr import letters as letters_of
 from gradproof.symbolic.equations.implicit import eliminate
-from gradproof.symbolic.equations.laws import ORDER, Law
+from gradproof.symbolic.equations.laws import ORDER, CentralMoment, Law
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.folding.checks import StepError, close, said
 
@@ -190,7 +190,7 @@ class Trial(Point):
             return self.mean(name, lambda x: self.at(function, name, x))
         for name, law in self.world.laws.items():
             for k in range(3, ORDER + 1):
-                if symbol.name == f"mu{k}_{name}":
+                if symbol == CentralMoment(name, k):
                     return self.central(name, k, self.value(law.mean, {}))
         rng = random.Random(repr((self.seed, symbol.name)))
         value = Fraction(rng.randrange(1, 5), 5) if symbol.name in self.world.chances else rng.choice(SQUARES)

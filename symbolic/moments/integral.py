@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from sympy import Add, Expr, Integer, Mul, S, Symbol
+from sympy import Add, Expr, Mul, S, Symbol
 
 from gradproof.symbolic.equations.expr import (
     Access,
@@ -23,7 +23,6 @@ from gradproof.symbolic.equations.expr import (
     Compare,
     Index,
     accesses,
-    compare,
     delta,
     fresh,
     letters,
@@ -36,6 +35,7 @@ from gradproof.symbolic.folding.fold import normalise
 from gradproof.symbolic.moments.closed import decided
 from gradproof.symbolic.moments.cumulants import C, M, cumulant, partitions, power_cumulant
 from gradproof.symbolic.moments.expansion import Term, readers, terms
+from gradproof.symbolic.moments.growth import equal
 from gradproof.symbolic.moments.one_entry import by_values, function_moment, order_of, power_of, replaced
 
 MAX_FACTORS = 6  # entries of one array in one product: there are 203 partitions of six
@@ -147,10 +147,11 @@ class Integral:
             return law.at(law.raw(power), entry.indices)
         if law.finite:
             return by_values(law, function, entry, scope)
-        if names(function) != {law.name} or not letters(function) <= letters(entry):
-            raise Unsupported(function, f"it reads more than one entry of {law.name}")
         needed.functions, needed.degree = True, max(needed.degree, order_of(function))
         value = function_moment(law, function, entry)
+        if value is None and (names(function) != {law.name} or not letters(function) <= letters(entry)):
+            others = ", ".join(sorted(names(function) - {law.name})) or "what differs from entry to entry"
+            raise Unsupported(function, f"{law.name} stands with {others} in a function that no rule covers")
         if value is None and law.varies:
             raise Unsupported(function, f"the entries of {law.name} differ in distribution")
         if value is None:
@@ -172,15 +173,6 @@ def split_coincidences(term: Term, law: Law, scope: frozenset[Index]) -> Term:
         else:
             factors.append(factor)
     return Term(tuple(axes), tuple(factors))
-
-
-def equal(a: Access, b: Access) -> Expr:
-    """1 where two accesses read one entry; decided where their indices differ by a number."""
-    factors = []
-    for left, right in zip(a.indices, b.indices, strict=True):
-        difference = (left - right).expand()
-        factors.append(compare("==", difference, 0) if isinstance(difference, Integer) else delta(left, right))
-    return Mul(*factors)
 
 
 def single_entry(factor: Expr, name: str) -> Access:

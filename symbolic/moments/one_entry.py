@@ -10,14 +10,13 @@ from gradproof.symbolic.equations.expr import (
     Access,
     Compare,
     Index,
-    compare,
     fresh,
     letters,
     map_accesses,
     names,
     sum_,
 )
-from gradproof.symbolic.equations.functions import absolute, relu
+from gradproof.symbolic.equations.functions import absolute, relu, sign
 from gradproof.symbolic.equations.laws import ORDER, Law
 from gradproof.symbolic.moments.expansion import Term, terms
 
@@ -45,15 +44,18 @@ def by_values(law: Law, function: Expr, entry: Access, scope: frozenset[Index]) 
         (v,) = fresh(scope | letters(function), 1)
         chance = law.at(law.parameters[0], (v,))
         return sum_(chance * replaced(function, entry, v, scope | {v}), [(v, S.Zero, law.below)])
-    if law.family == "rademacher":
-        chances = {S.NegativeOne: S.Half, S.One: S.Half}
-    else:
-        (p,) = law.parameters
-        chances = {S.Zero: 1 - p, S.One: p}
-    return Add(*(chance * replaced(function, entry, value, scope) for value, chance in chances.items()))
+    found = []
+    for value, chance in (law.values or {}).items():
+        conditions = [factor for factor in Mul.make_args(function) if isinstance(factor, Compare)]
+        held = Mul(*(replaced(condition, entry, value, scope) for condition in conditions))
+        if held != 0 and chance != 0:  # what a condition excludes need not be defined
+            rest = Mul(*(factor for factor in Mul.make_args(function) if factor not in conditions))
+            found.append(chance * held * replaced(rest, entry, value, scope))
+    return Add(*found)
 
 
-# x^k f(x) for a law that is symmetric about 0, where order is the sum of all powers:
+# x^k f(c x) for a law that is symmetric about 0 and a constant c, where order is the sum of all powers: c x is |c| x or
+# −|c| x, which have one law, so that f(c x)^m x^k gives |c|^m sign(c)^k times what c = 1 gives:
 #   relu(x)^m x^k, 1[x > 0] x^k      |x|^order on the positive half, 0 on the other:  E = E|x|^order / 2
 #   |x|^m x^k                        |x|^order for even k, and cancels for odd k:     E = E|x|^order or 0
 HALF = {"positive": (S.Half, S.Half), "negative": (S.Half, -S.Half), "both": (S.One, S.Zero)}  # for even and odd k
@@ -61,32 +63,56 @@ HALF = {"positive": (S.Half, S.Half), "negative": (S.Half, -S.Half), "both": (S.
 
 def function_moment(law: Law, function: Expr, entry: Access) -> Expr | None:
     """E of a function of one entry in the moments of its law; None where no rule gives it."""
-    half, odd, order = "both", False, 0
+    half, odd, order, inside, empty = "both", False, 0, 0, False
+    scale, weight = S.Zero, S.One
     for factor in Mul.make_args(function):
         base, power = factor.as_base_exp()
-        if not (isinstance(power, Integer) and power > 0):
+        found = side_of(base, entry)
+        if not (isinstance(power, Integer) and power > 0) or found is None:
             return None
-        side = side_of(base, entry)
-        if side is None:
-            return None
-        if {side, half} == {"positive", "negative"}:
-            return S.Zero
+        side, times = found
+        if base == entry:
+            odd ^= power % 2 == 1
+        else:
+            scale = scale or times
+            ratio = times / scale
+            if not ratio.is_number:
+                return None
+            side = FLIPPED[side] if ratio < 0 else side
+        if isinstance(base, (relu, absolute)):
+            inside += int(power)
+            weight *= abs(ratio) ** power
+        empty |= {side, half} == {"positive", "negative"}
         half = half if side == "both" else side
         order += 0 if isinstance(base, Compare) else int(power)
-        odd ^= base == entry and power % 2 == 1
-    if not law.centred or (order == 0 and not law.of.atomless):
+    if not law.centred or (order == 0 and not (law.of.atomless and scale.is_number)):
         return None
     value = law.absolute(order)
-    return None if value is None else HALF[half][odd] * value
+    if value is None or empty:
+        return S.Zero if empty else None
+    scale = scale or S.One
+    if (inside + odd) % 2 == 0:  # |c|^m sign(c)^k is c^m
+        weight *= scale**inside
+    else:
+        weight *= absolute(scale) ** inside if inside % 2 else scale**inside * sign(scale)
+    return HALF[half][odd] * weight * value
 
 
-def side_of(base: Expr, entry: Access) -> str | None:
-    """On which side of 0 a factor is |x| or 1, and not 0; `both` for x itself and |x|."""
-    if base == entry or base == absolute(entry):
-        return "both"
-    if base in (relu(entry), compare(">", entry, 0), compare(">=", entry, 0)):
-        return "positive"
-    return "negative" if base in (relu(-entry), compare("<", entry, 0), compare("<=", entry, 0)) else None
+FLIPPED = {"positive": "negative", "negative": "positive", "both": "both"}
+
+
+def side_of(base: Expr, entry: Access) -> tuple[str, Expr] | None:
+    """On which side of 0 a function of c x is |c x| or 1, and not 0 (`both` for x itself and |c x|); and c."""
+    if base == entry:
+        return "both", S.One
+    if isinstance(base, Compare) and base.op in ("<", "<=") and S.Zero in base.sides:
+        side, argument = ("positive", base.sides[1]) if base.sides[0] == 0 else ("negative", base.sides[0])
+    elif isinstance(base, (relu, absolute)):
+        side, argument = ("positive" if isinstance(base, relu) else "both"), base.args[0]
+    else:
+        return None
+    times = argument / entry
+    return None if entry.name in names(times) else (side, times)
 
 
 def halved(expr: Expr, name: str, scope: frozenset[Index], tidy: Callable[[Expr], Expr]) -> Expr:

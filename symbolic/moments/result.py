@@ -55,14 +55,11 @@ class MomentStep:
     after: Expr
     checked: str
     writer: Writer = field(repr=False, compare=False)
+    averaged: bool = True  # whether an average is being found, or an expression by itself
 
     def line(self, side: Expr) -> str:
         """`E[L²] = E[Σ_ij …]`; an expression by itself, when that is on the left, is not averaged."""
         return f"{self.left} = {self.writer.text(side) if self.averaged else self.writer.bare(side)}"
-
-    @property
-    def averaged(self) -> bool:
-        return self.left.startswith(("E[", "Var(", "Cov("))
 
     @property
     def latex(self) -> str:

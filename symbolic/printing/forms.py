@@ -41,7 +41,8 @@ class Sides(NamedTuple):
 def sides(equation: Equation, system: System, form: str = "matrix", letters: Letters | None = None) -> Sides:
     """Both sides of an equation as trees."""
     letters = letters or Letters(system)
-    equation = readable(equation, letters)
+    array = system.arrays.get(equation.name)
+    equation = readable(equation, letters, array.letters if array is not None else ())
     if form != "matrix" and isinstance(equation.body, Implicit) and equation.body.kind == "inv":
         return _inverse(equation, equation.body, system, letters)
     if form == "matrix":
@@ -109,9 +110,10 @@ def _outs(equation: Equation) -> list[Index]:
     return [letter for letter, _, _ in equation.axes]
 
 
-def readable(equation: Equation, letters: Letters) -> Equation:
-    """The equation with readable letters in place of the canonical ones."""
-    renamed = letters.outs((letter, hi - lo) for letter, lo, hi in equation.axes)
+def readable(equation: Equation, letters: Letters, written: Sequence[str] = ()) -> Equation:
+    """The equation with readable letters in place of the canonical ones: those that the user wrote, where there are."""
+    own = {index: name for index, name in zip(equation.place, written, strict=False) if isinstance(index, Index)}
+    renamed = letters.outs(((letter, hi - lo) for letter, lo, hi in equation.axes), own)
     return Equation(
         equation.name,
         tuple(index.xreplace(renamed) for index in equation.place),

@@ -60,10 +60,15 @@ class LatexPrinter(Printer):
         array = self.system.arrays.get(name)
         if array is not None and array.latex:
             return array.latex, ()
+        if role.copied:
+            return self.given(role.of, PLAIN)
         if not role.marked or role.kind not in ROLES:
             return None
         inner = self.given(role.of, role.source or PLAIN)
         return inner and (inner[0], (*inner[1], ROLES[role.kind]))
+
+    def bold(self, sign: str) -> str:
+        return rf"\boldsymbol{{{sign}}}" if sign.startswith("\\") else rf"\mathbf{{{sign}}}"
 
     def raised(self, base: str, exponent: str) -> str:
         return f"{base}^{{{exponent}}}"
@@ -124,6 +129,11 @@ class LatexPrinter(Printer):
 
     def squeezed(self, text: str) -> str:
         return re.sub(r"(?<=\S) ([-+]) (?=\S)", r"\1", text)
+
+
+def printed(name: str, system: System) -> str:
+    """The name of an array of a system in LaTeX."""
+    return LatexPrinter(system).name(name)
 
 
 def letter(name: str) -> str:

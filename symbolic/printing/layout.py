@@ -97,14 +97,14 @@ class Printer(NumeralPrinter):
         return self.ones, ATOM
 
     def on_identity(self, node: Identity) -> Piece:
-        return self.identity, ATOM
+        return self.sign(self.identity, "I"), ATOM
 
     def on_unit(self, node: Unit) -> Piece:
-        letter = self.unit_matrix if node.rank == 2 else self.unit_vector
+        letter = self.sign(self.unit_matrix, "E") if node.rank == 2 else self.sign(self.unit_vector, "e")
         return self.lowered(letter, self.indices(node.place)), ATOM
 
     def on_delta(self, node: Delta) -> Piece:
-        return self.lowered(self.delta, self.indices((node.left, node.right))), ATOM
+        return self.lowered(self.sign(self.delta, "delta"), self.indices((node.left, node.right))), ATOM
 
     def on_spread(self, node: Spread) -> Piece:
         return self.piece(node.base)
@@ -242,9 +242,9 @@ class Printer(NumeralPrinter):
     def signs(self, node: Big) -> list[str]:
         """One Σ for letters that run over whole axes, one each where ranges are shown."""
         letters = [letter for letter, _, _ in node.axes]
-        conditions = self.conditions(node)
+        first, conditions = self.conditions(node)
         if all(node.full):
-            if len(letters) == 1 and len(conditions) == 1 and conditions[0].startswith(letters[0].name):
+            if len(conditions) == 1 and letters == [first]:
                 return [self.big(node.op, conditions[0], "")]
             return [self.big(node.op, self.indices(letters) + (": " if conditions else "") + ", ".join(conditions), "")]
         signs = []
@@ -254,13 +254,13 @@ class Printer(NumeralPrinter):
             signs.append(self.big(node.op, ", ".join([f"{letter}={low}", *more]), high))
         return signs
 
-    def conditions(self, node: Big) -> list[str]:
-        """The conditions under a Σ; two bounds of one thing are written as one: j−m < i ≤ j, 0 ≤ i−2 k < m."""
+    def conditions(self, node: Big) -> tuple[Expr | None, list[str]]:
+        """The conditions under a Σ, and what the first one is of; two bounds of one thing are one: 0 ≤ i−2 k < m."""
         letters = {letter for letter, _, _ in node.axes}
         found = []
         for op, left, right in node.conditions:
             inside = sorted((x for x in letters if (left - right).has(x)), key=str)
-            found.append(bounded(*solved(op, left, right, inside[0] if inside else None)))
+            found.append(bounded(*solved(op, left, right, inside[0] if inside else None), letters))
         texts = []
         for lower in [c for c in found if c[0] in (">", ">=")]:
             upper = next((c for c in found if c[0] in ("<", "<=") and c[1] == lower[1]), None)
@@ -268,7 +268,10 @@ class Printer(NumeralPrinter):
                 found = [c for c in found if c not in (lower, upper)]
                 low, middle, high = (self.squeezed(self.expr(x)[0]) for x in (lower[2], lower[1], upper[2]))
                 texts.append(self.relation(upper[0], self.relation(REVERSED[lower[0]], low, middle), high))
-        return texts + [self.relation(op, *(self.squeezed(self.expr(x)[0]) for x in (a, b))) for op, a, b in found]
+        first = None if texts or not found else found[0][1]
+        return first, texts + [
+            self.relation(op, *(self.squeezed(self.expr(x)[0]) for x in (a, b))) for op, a, b in found
+        ]
 
 
 def root_of(node: Node) -> Expr | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sympy import Expr
@@ -12,10 +13,13 @@ from gradproof.symbolic.equations.system import System
 
 POOL = "ijklmpqrsuvwabcght"  # d would read as a differential, e as Euler's number, n and o as a size and a zero
 OWN = "TBHVLPKMC"  # a size of one of these names has its small letter: t runs to T
+NONE_WRITTEN: Mapping[Index, str] = MappingProxyType({})
 
 
 class Letters:
     """Which letters the axes of each size get; `given` maps a size's name, or a letter such as o0, to letters.
+
+    Letters that the user wrote come first: those of an array for its axes, and for other axes of the same size.
 
     >>> n, m = Size("n"), Size("m")
     >>> from gradproof.symbolic.equations.system import Array
@@ -29,7 +33,10 @@ class Letters:
     def __init__(self, system: System, given: Mapping[Any, str] | None = None) -> None:
         self.given = {str(key): str(value) for key, value in (given or {}).items()}
         self.taken = system.taken
-        self.first: dict[str, str] = {}
+        self.written: dict[str, list[str]] = {}  # by the user, for the axes of each size
+        for size, letter in system.written:
+            self.written.setdefault(size_key(size), []).append(letter)
+        self.first = {key: letters[0] for key, letters in self.written.items() if key not in self.given}
         for size in system.lengths:
             self._family(size)
 
@@ -49,16 +56,21 @@ class Letters:
         first = self._family(size)
         others = set(self.first.values())
         given = self.given.get(size_key(size), "")
-        choices = [*given, first, *(c for c in POOL if c not in others), *POOL, *(f"i{k}" for k in range(1, 100))]
-        free = (c for c in choices if c and c not in used and (c in given or c not in self.taken))
+        own = [*given, first, *self.written.get(size_key(size), ())]
+        choices = [*own, *(c for c in POOL if c not in others), *POOL, *(f"i{k}" for k in range(1, 100))]
+        free = (c for c in choices if c and c not in used and (c in own or c not in self.taken))
         return Index(next(free))
 
-    def outs(self, letters: Iterable[tuple[Index, Expr]]) -> dict[Index, Index]:
-        """Letters for the left side of an equation."""
+    def outs(
+        self, letters: Iterable[tuple[Index, Expr]], written: Mapping[Index, str] = NONE_WRITTEN
+    ) -> dict[Index, Index]:
+        """Letters for the left side of an equation: those given, those `written` for its array, or others."""
         found: dict[Index, Index] = {}
         for letter, size in letters:
             used = [other.name for other in found.values()]
-            own = self.given.get(letter.name)
+            own = self.given.get(letter.name, "")
+            if not own and size_key(size) not in self.given and written.get(letter, "") not in used:
+                own = written.get(letter, "")
             found[letter] = Index(own) if own else self.pick(size, used)
         return found
 

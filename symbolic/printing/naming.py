@@ -75,7 +75,7 @@ def spelling(name: str, role: Role = PLAIN) -> Spelling:
     Spelling(core='W', marks=('bar',), indices=('Q',), inverses=0)
     """
     if not role.marked:
-        return parsed(name)
+        return parsed(role.of if role.copied else name)
     inner = spelling(role.of, role.source or PLAIN)
     if role.kind is Kind.GRADIENT:
         return Spelling("∇", (), (inner,))

@@ -13,10 +13,12 @@ from sympy import Expr, Integer
 
 from gradproof.symbolic.equations.expr import Axis
 
+# Functions of each row or each column
+ALONG = {f"{axis}{op}": axis for axis in ("row", "col") for op in ("sum", "mean", "max", "prod")}
 # Functions of a whole array, and the rank of their value; every other function works entry by entry.
 WHOLE = {
     **dict.fromkeys(("sum", "mean", "max", "prod", "tr", "det", "logdet"), 0),
-    **{f"{axis}{op}": 1 for axis in ("row", "col") for op in ("sum", "mean", "max", "prod")},
+    **dict.fromkeys(ALONG, 1),
     "onehot": 2,
 }
 

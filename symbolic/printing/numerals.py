@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol
 from sympy.core.numbers import Infinity, NegativeInfinity
@@ -60,7 +60,14 @@ class NumeralPrinter(ABC):
     def squeezed(self, text: str) -> str:
         """The text without spaces around + and −, for an index."""
 
+    @abstractmethod
+    def bold(self, sign: str) -> str: ...
+
     # --- names
+
+    def sign(self, sign: str, name: str) -> str:
+        """A sign of mathematics, in bold where an array or a size has its name: the identity beside an array I."""
+        return self.bold(sign) if name in self.system.taken else sign
 
     def role(self, name: str) -> Role:
         array = self.system.arrays.get(name)
@@ -87,7 +94,7 @@ class NumeralPrinter(ABC):
         if isinstance(expr, (Infinity, NegativeInfinity)):
             return ("" if expr > 0 else self.minus) + self.infinity, ATOM
         if expr is S.Pi:
-            return self.pi, ATOM
+            return self.sign(self.pi, "pi"), ATOM
         if expr is S.Exp1:
             return self.euler, ATOM
         if isinstance(expr, Integer):
@@ -188,11 +195,11 @@ def _is_negative(term: Expr) -> bool:
 REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def bounded(op: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr]:
-    """An inequality between letters with all of them on its left: i − 2k ≥ 0.
+def bounded(op: str, left: Expr, right: Expr, summed: Collection[Index] = ()) -> tuple[str, Expr, Expr]:
+    """An inequality between letters with all of them on its left, one that is not summed with a plus: k − 2i ≥ 0.
 
-    >>> bounded("<=", Integer(0), Index("i") - 2 * Index("k"))
-    ('>=', i - 2*k, 0)
+    >>> bounded("<=", Integer(0), Index("k") - 2 * Index("i"), [Index("i")])
+    ('>=', -2*i + k, 0)
     """
     if op in ("==", "!=") or isinstance(left, Index) or left.has(Access) or right.has(Access):
         return op, left, right
@@ -200,7 +207,7 @@ def bounded(op: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr]:
     terms = [term for term in Add.make_args(difference) if term.atoms(Index)]
     above, rest = Add(*terms), difference - Add(*terms)  # above + rest ≥ 0
     strict = len(op) == 1
-    if terms and above.coeff(min(above.atoms(Index), key=str)) < 0:
+    if terms and above.coeff(min(above.atoms(Index), key=lambda x: (x in summed, str(x)))) < 0:
         return "<" if strict else "<=", -above, rest
     return ">" if strict else ">=", above, -rest
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sympy import Expr, Mul
 
 from gradproof.symbolic.printing.nodes import (
+    ALONG,
     Call,
     MatrixPower,
     Name,
@@ -55,8 +56,8 @@ def repeats(node: Node, axis: int) -> bool:
 
 
 def _sides(node: Node) -> set[str]:
-    if isinstance(node, Call) and node.function.startswith(("row", "col")):
-        return {node.function[:3]}
+    if isinstance(node, Call) and node.function in ALONG:
+        return {ALONG[node.function]}
     if isinstance(node, (Name, Times)) and node.rank:
         if isinstance(node, Times) and sum(factor.rank > 0 for factor in node.factors) == 1:
             return set().union(*map(_sides, node.factors))

@@ -16,10 +16,11 @@ from gradproof.symbolic.printing.forms import as_equation, sides, with_target
 from gradproof.symbolic.printing.layout import Printer
 from gradproof.symbolic.printing.letters import Letters, chosen
 from gradproof.symbolic.printing.naming import GREEK, MARKS, Spelling, spelling, trimmed
-from gradproof.symbolic.printing.nodes import Big, Call, Name, Node
+from gradproof.symbolic.printing.nodes import Big, Call, Name, Node, Pattern, Relation
 from gradproof.symbolic.printing.numerals import POWER, PRODUCT, Piece
 
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")
+BOLD = str.maketrans("IeEδπ", "𝐈𝐞𝐄𝛅𝛑")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan", "maximum": "max"}
 RELATIONS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
@@ -48,6 +49,9 @@ class TextPrinter(Printer):
         inner = self.indices(shown)
         base = text if simple else f"({text})"
         return f"{base}_{inner}" if len(inner) == 1 or inner.isalnum() else f"{base}_{{{inner}}}"
+
+    def bold(self, sign: str) -> str:
+        return sign.translate(BOLD)
 
     def raised(self, base: str, exponent: str) -> str:
         if re.fullmatch("[0-9−+⊙]+|ᵀ|⁻ᵀ", exponent):
@@ -196,6 +200,14 @@ def equation_text(
     for letter, lo, hi in found.ranges:
         text += f",  {letter} = {printer.expr(lo)[0]} … {printer.expr(hi - 1)[0]}"
     return text
+
+
+def condition_text(expr: Expr, outs: Sequence[Expr], system: System) -> str:
+    """A condition as it is said, `x_i > 0`, not as the number 1[x_i > 0]."""
+    equation = as_equation(expr, outs, system)
+    extended = with_target(system, equation)
+    printer, node = TextPrinter(system), sides(equation, extended).right
+    return printer.condition(node) if isinstance(node, Relation | Pattern) else printer.write(node)
 
 
 def expression_text(

@@ -21,6 +21,7 @@ from gradproof.cli.main import run
 from gradproof.cli.output.latex_text import escaped, tex
 from gradproof.models.experiments import Experiment
 from gradproof.symbolic.catalogue import Entry, Identity, Moment, add, entries, get, remove
+from gradproof.symbolic.catalogue.verdict import verdict_of
 from gradproof.symbolic.errors import GradproofError
 
 SOME = [
@@ -315,3 +316,47 @@ def test_steps_of_moments_and_proofs_are_shown() -> None:
     moments, identities = book.page(get("variance.scaled_dot_product")), book.page(get("adam.bias_correction"), "zh")
     assert {"expectation over", "variance"} <= {step.rule for step in moments.moments[0].steps}
     assert any(len(identity.steps) > 1 for identity in identities.identities)
+
+
+SHAPES = '{"X": "n,d", "w": "d", "y": "n"}'
+STATED = (
+    "Entry('my.{0}', 't', 't', 'gradient', 'me', 'proved', r'\\nabla L = 17 X^\\top (Xw - y)', {1}, {2}, ('w',){3})"
+)
+LOSS = "'sum((X @ w - y)**2)'"
+OWN = """
+from gradproof.symbolic.catalogue import Claim, Entry, Identity, add
+"""
+# what a note of one's own states beside its LaTeX, the verdict on it, the exit code of audit and export
+NOTES = [
+    ("", "derived, statement not compared", 0),
+    (", claims=(Claim({1}, {2}, 'w', '17*X.T @ (X @ w - y)', 'proved'),)", "refuted", 1),
+    (", claims=(Claim({1}, {2}, 'w', '2*X.T @ (X @ w - y)', 'proved'),)", "proved", 0),
+    (", claims=(Claim({1}, {2}, 'w', '2*X.T @ exp(log(X @ w - y))', 'proved'),)", "proved under assumptions", 0),
+    (", identities=(Identity('X @ w - y', 'y - X @ w', {2}),)", "refuted", 1),
+]
+
+
+@pytest.mark.parametrize(("more", "verdict", "code"), NOTES)
+def test_the_verdict_on_a_note_is_computed(more: str, verdict: str, code: int, tmp_path, capsys) -> None:
+    path, target = tmp_path / "mine.py", tmp_path / "mine.md"
+    entry = STATED.format("ls", LOSS, SHAPES, more.format("", LOSS, SHAPES))
+    path.write_text(f"{OWN}add({entry})\n", encoding="utf-8")
+    try:
+        own = ["--catalogue", str(path)]
+        assert run([*own, "list", "--topic", "my", "--json"]) == 0
+        assert [row["verdict"] for row in json.loads(capsys.readouterr().out)] == [verdict]
+        remove("my.ls")
+        assert run([*own, "export", "my.ls", "-o", str(target)]) == code
+        assert f"Verdict: {verdict}" in target.read_text(encoding="utf-8")
+        remove("my.ls")
+        capsys.readouterr()
+        run([*own, "audit", "my.ls"])
+        audit = capsys.readouterr().out
+        assert f"[{verdict}]" in audit
+        assert ("all confirmed" in audit) == verdict.startswith("proved")
+    finally:
+        remove("my.ls")
+
+
+def test_the_verdicts_of_the_catalogue_are_those_it_documents() -> None:
+    assert [verdict_of(entry) for entry in entries()] == [entry.verdict for entry in entries()]

@@ -38,10 +38,10 @@ def test_convention_of_a_symmetric_variable(capsys: pytest.CaptureFixture[str], 
 
 PROOFS = [
     ("lm.factorisation", "split sum", "∏_{t=0}^{T−1} a_t = (1/a_T) a_0 ∏_t a_{t+1}"),
-    ("adam.bias_correction", "closed form", "m_i = b^i Σ_{k=0}^{i−1} b^(−1−k) (g_k − b g_k)"),
+    ("adam.bias_correction", "closed form", "m_s = b^s Σ_{i=0}^{s−1} b^(−1−i) (g_i − b g_i)"),
     ("adam.bias_correction", "geometric sum", "E[L] = μ (1 − b^t)"),
     ("sequence.count", "normal form", "V^T"),
-    ("attention.readout", "normal form", "Σ_{j=0}^{d−1} (W_c)_ij a_j + Σ_j (W_c)_{i,d+j} s_j"),
+    ("attention.readout", "normal form", "Σ_{i=0}^{d−1} (W_c)_ki a_i + Σ_i (W_c)_{k,d+i} s_i"),
     ("rope.rotation", "last digit", ""),
 ]
 

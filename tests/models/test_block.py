@@ -7,7 +7,7 @@ import pytest
 
 from gradproof.models.nets import recurrent_equations
 from gradproof.models.nets import transformer_equations as equations
-from gradproof.models.nets.block import Block, Equations, _Key, derived, differentiated
+from gradproof.models.nets.block import Block, derived, differentiated, stated
 from gradproof.models.nets.transformer import Transformer, TransformerConfig
 from gradproof.symbolic.equations.roles import Kind
 
@@ -34,14 +34,14 @@ def test_every_step_of_a_blocks_derivation_is_checked(name: str) -> None:
 
 
 def test_a_relu_keeps_its_result_alone() -> None:
-    kept = differentiated(_Key(equations.feed_forward("relu", False))).kept
+    kept = differentiated(equations.feed_forward("relu", False)).kept
     assert "C" in kept
     assert "F" not in kept
 
 
 def test_an_outer_product_is_not_made() -> None:
     """The adjoint of F is v_k e_tj: both sums over it are products with v and e."""
-    behind = differentiated(_Key(recurrent_equations.attention("additive", False))).systems[1]
+    behind = differentiated(recurrent_equations.attention("additive", False)).systems[1]
     assert behind.of(Kind.ADJOINT, "e")
     assert not behind.of(Kind.ADJOINT, "F")
 
@@ -58,14 +58,14 @@ def test_layers_share_their_code() -> None:
 
 
 def test_the_backward_pass_keeps_weights_instead_of_scores() -> None:
-    kept = differentiated(_Key(equations.attention(False, True, False, False))).kept
+    kept = differentiated(equations.attention(False, True, False, False)).kept
     assert {"A", "Q", "K", "V", "H"} <= set(kept)
     assert {"S", "Sm", "E", "Z"}.isdisjoint(kept)
 
 
 def test_outputs_that_feed_each_other_get_both_gradients() -> None:
     """y is an output and makes z, another one: both cotangents count."""
-    block = Block(Equations("chain", "y = x * a; z = y * y", {"x": "n", "a": "n"}, ("y", "z")))
+    block = Block(stated("chain", "y = x * a; z = y * y", {"x": "n", "a": "n"}, ("y", "z")))
     x, a = np.array([1.0, 2.0]), np.array([3.0, 5.0])
     outputs, kept = block.forward({"x": x, "a": a})
     found = block.backward({"y": np.ones(2), "z": np.full(2, 10.0)}, kept)
@@ -74,6 +74,6 @@ def test_outputs_that_feed_each_other_get_both_gradients() -> None:
 
 
 def test_an_input_that_an_output_does_not_depend_on_gets_zeros() -> None:
-    block = Block(Equations("first", "y = 2 * x + 0 * v", {"x": "n", "v": "n"}, ("y",)))
+    block = Block(stated("first", "y = 2 * x + 0 * v", {"x": "n", "v": "n"}, ("y",)))
     _, kept = block.forward({"x": np.ones(2), "v": np.ones(2)})
     assert block.backward({"y": np.ones(2)}, kept)["v"].tolist() == [0, 0]

@@ -7,8 +7,8 @@ import pytest
 from sympy import Add, Mul, S
 
 from gradproof.numeric import crosscheck
-from gradproof.numeric.crosscheck import relative_error
 from gradproof.numeric.random_inputs import random_inputs, random_sizes
+from gradproof.numeric.samples import relative_error
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.deriving.products import hessian, hvp, jacobian, jvp
 from gradproof.symbolic.errors import GradproofError

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
-from gradproof.models.nets.block import Equations, cotangent, derived
+from gradproof.models.nets.block import Equations, cotangent, derived, stated
 from gradproof.models.nets.recurrent_equations import attention as readout
 from gradproof.models.nets.recurrent_equations import layer
 from gradproof.models.nets.transformer_equations import attention, embedding, feed_forward, loss, norm
 from gradproof.numeric.compile import compile_numpy
 from gradproof.numeric.emitters.numpy_emitter import ADD_ROWS
+from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.language.reader import build
 
 BLOCKS = {
@@ -33,10 +36,10 @@ BLOCKS = {
     "tokens": layer("gru", encoder=True, reverse=True, tokens=True),
     "dot": readout("dot", False),
     "additive": readout("additive", True),
-    "turned places": Equations(
+    "turned places": stated(
         "turned", "L = sum[b,i](logsumexp(l[i,b,:]) - l[i,b,y[b,i]])", {"l": "T,B,N", "y": "B,T:index=N"}, ("L",)
     ),
-    "a part of an axis": Equations(
+    "a part of an axis": stated(
         "part",
         "K[b,j,a] = X[b,j,a]**2; L = K[:, :F]; N = K[:, F:]; "
         "u[b,a,i] = sum[j](A[b,a,i,j]*L[b,j,a]); v[b,a,i] = sum[j](C[b,a,i,j]*N[b,j,a])",
@@ -48,25 +51,22 @@ LENGTH = {"B": 3, "T": 5, "Ts": 4, "S": 4, "d": 6, "h": 2, "d_k": 3, "d_v": 3, "
 LENGTH |= {"F": 4, "G": 2}
 
 
-def arrays(shapes: dict[str, str], seed: int = 0) -> dict[str, np.ndarray]:
+def arrays(inputs: Iterable[Array], seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     found = {}
-    for name, shape in shapes.items():
-        text, _, below = shape.partition(":index=")
-        size = tuple(LENGTH.get(part, 6) for part in text.split(",")) if text else ()
-        high = 0 if not below else 2 if below == "2" else LENGTH[below]
-        found[name] = rng.integers(0, high, size) if below else rng.standard_normal(size)
+    for array in inputs:
+        size = tuple(LENGTH.get(str(length), 6) for length in array.shape)
+        high = 0 if array.below is None else LENGTH[str(array.below)]
+        found[array.name] = rng.integers(0, high, size) if high else rng.standard_normal(size)
     return found
 
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_in_place_code_equals_plain_code(name: str) -> None:
-    stated: Equations = BLOCKS[name]
-    whole, forward = derived(stated), stated.system()
-    shapes = dict(stated.shapes)
-    shapes |= {cotangent(n): ",".join(map(str, forward.arrays[n].shape)) for n in stated.outputs}
-    wanted = [*stated.outputs, *map(whole.adjoint_of, stated.variables)]
-    given = arrays(shapes)
+    block: Equations = BLOCKS[name]
+    whole = derived(block)
+    wanted = [*block.outputs, *map(whole.adjoint_of, block.variables)]
+    given = arrays(whole.arrays[n] for n in (*block.system.inputs, *map(cotangent, block.outputs)))
     plain, quick = (compile_numpy(whole, wanted, reuse=reuse) for reuse in (False, True))
     given = {n: v for n, v in given.items() if n in plain.arguments.names}
     before = {n: np.copy(v) for n, v in given.items()}

@@ -30,7 +30,10 @@ def compare(seed):
             assert torch.allclose(mine, gradient, rtol=1e-10, atol=1e-10), f"{case.text}: {name}, seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(150))
+KEPT = (1458, 2206)  # seeds that once found a wrong result beyond the first ones
+
+
+@pytest.mark.parametrize("seed", [*range(150), *KEPT])
 def test_lookups(seed):
     compare(seed)
 

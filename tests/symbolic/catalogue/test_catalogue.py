@@ -48,7 +48,7 @@ PRINTED = {
         "X̄ = R̄ + Q̄W_Qᵀ + K̄W_Kᵀ + V̄W_Vᵀ",
     ],
     "attention.masked_backward": ["S̄_ij = 1[M_ij = 1] a_ij(Ā_ij − Σ_k a_ik Ā_ik)"],
-    "embedding.lookup": ["Ē_ij = Σ_{k: w_k = i} X̄_kj"],
+    "embedding.lookup": ["Ē_ik = Σ_{t: w_t = i} X̄_tk"],
     "ffn.backward": [
         *("W̄₂ = CᵀȲ", "C̄ = ȲW₂ᵀ", "B̄ = C̄ ⊙ σ′(B)", "W̄₁ = XᵀB̄", "X̄ = B̄W₁ᵀ", "b̄₁ = colsum(B̄)", "b̄₂ = colsum(Ȳ)"),
     ],
@@ -162,7 +162,7 @@ CHANGES: dict[str, tuple[str, Callable[[str], str], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_forward_changes_the_backward(change: str) -> None:
     pytest.importorskip("torch")
-    from gradproof.numeric.crosscheck import crosscheck
+    from gradproof.numeric.crosschecks import crosscheck
 
     identifier, edit, affected = CHANGES[change]
     entry = get(identifier)

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import pytest
+from sympy import Add, Mul
 
 from gradproof.symbolic.counting import cost, leading, parameters, shapes, size_text, size_value, summed
+from gradproof.symbolic.derive import derive
 from gradproof.symbolic.equations.expr import Size
 from gradproof.symbolic.errors import ExpressionError
 from gradproof.symbolic.language.reader import build
@@ -51,6 +53,16 @@ TOTALS = [
     ("sum[i](sum[j=0:i+1](A[i,j]*x[j]))", {"A": "n,n", "x": "n"}, "n² + n", "O(n²)"),
     ("x**3 + 1/sqrt(x) - x", {"x": "n"}, "5·n", "O(n)"),
     ("max(X, axis=1)", {"X": "n,d"}, "d·n", "O(d·n)"),
+    ("kron(A, B) @ x", {"A": "m,n", "B": "p,q", "x": "n*q"}, "2·m·n·q + 2·m·p·q", "O(m·n·q + m·p·q)"),
+    ("sum(kron(A, B)*C)", {"A": "m,n", "B": "p,q", "C": "m*p,n*q"}, "2·m·n·p·q + 2·p·q", "O(m·n·p·q)"),
+    ("cumsum(x)**2", {"x": "n"}, "2·n", "O(n)"),
+    ("cumsum(cumsum(X, axis=0), axis=1)", {"X": "n,m"}, "2·m·n", "O(m·n)"),
+    ("sum[i=0:n](sum[j=0:i+1](x[j])**2)", {"x": "n"}, "3·n", "O(n)"),
+    ("tanh(X @ W) + tanh(X @ W)**2", {"X": "n,d", "W": "d,k"}, "2·d·k·n + 3·k·n", "O(d·k·n)"),
+    ("H = X @ W; y[i,j] = sum[r](X[i,r]*W[r,j]); H*y", {"X": "n,d", "W": "d,k"}, "2·d·k·n + k·n", "O(d·k·n)"),
+    ("onehot(t, k).T @ X", {"t": "n:index=k", "X": "n,d"}, "d·n", "O(d·n)"),
+    ("softmax(X) - onehot(t, k)", {"t": "n:index=k", "X": "n,k"}, "3·k·n + n", "O(k·n)"),
+    ("logdet(S)", {"S": "n,n"}, "2·n³/3 − n²/2 + 11·n/6 − 1", "O(n³)"),
 ]  # fmt: skip
 
 
@@ -278,6 +290,48 @@ def test_memory() -> None:
     assert size_text(found.keeps) == "4·d·k + 4·d·n"
     lookup = cost(build("E[w[t],k]", {"E": "V,d", "w": "T:index=V"}), itemsize=4)
     assert size_text(lookup.bytes) == "8·T·d + 4·T"  # the rows that are read, not the whole table
+
+
+# a derivation, operations with derivatives counted by hand, bytes of entries that the value reads and writes
+SWIGLU = {"X": "n,d", "W": "d,f", "V": "d,f", "O": "f,d", "G": "n,d"}
+DERIVED = [
+    ("sum(((silu(X @ W)*(X @ V)) @ O)*G)", SWIGLU, "18·d·f·n"),
+    ("H = X @ W; K = X @ V; S = silu(H)*K; sum((S @ O)*G)", SWIGLU, "18·d·f·n"),
+    ("sum(tanh(tanh(X @ W) @ V)*G)", {"X": "n,d", "W": "d,f", "V": "f,d", "G": "n,d"}, "12·d·f·n"),
+    ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"}, "6·d·k·n"),
+    ("sum(cumsum(x)**2)", {"x": "n"}, "5·n"),
+    ("sum(x[t]*g)", {"x": "n", "t": "m:index=n", "g": "m"}, "3·m"),
+    ("sum((kron(A, B) @ x)*g)", {"A": "m,n", "B": "p,q", "x": "n*q", "g": "m*p"}, "6·m·n·q + 6·m·p·q"),
+]
+
+
+@pytest.mark.parametrize(("text", "declared", "wanted"), DERIVED)
+def test_operations_with_derivatives(text: str, declared: dict, wanted: str) -> None:
+    """The highest terms of the count of the value and all gradients: what they share is computed once."""
+    found = derive(text, declared)
+    total = cost(found.system.needed([found.output, *(e.name for e in found.results)]), None, ()).flops
+    degree = {
+        term: sum(f.as_base_exp()[1] for f in Mul.make_args(term.as_coeff_Mul()[1])) for term in Add.make_args(total)
+    }
+    highest = Add(*(term for term, own in degree.items() if own == max(degree.values())))
+    assert size_text(highest) == wanted
+
+
+GATHERS = [
+    ("x[t]", {"x": "n", "t": "m:index=n"}, "24·m"),
+    ("y[i,j] = x[i,t[i,j]]; y", {"x": "n,m", "t": "n,p:index=m"}, "24·n·p"),
+    ("y[i] = x[i,t[i]]; y", {"x": "n,m", "t": "n:index=m"}, "24·n"),
+    ("X[t]", {"X": "n,d", "t": "m:index=n"}, "16·d·m + 8·m"),
+]
+
+
+@pytest.mark.parametrize(("text", "declared", "wanted"), GATHERS)
+def test_a_gather_reads_what_it_returns(text: str, declared: dict, wanted: str) -> None:
+    assert size_text(cost(build(text, declared)).bytes) == wanted
+
+
+def test_what_the_backward_of_a_determinant_keeps() -> None:
+    assert cost(build("logdet(S)", {"S": "n,n"})).kept == {"S": Size("n") ** 2}
 
 
 def test_shapes() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from gradproof.cli.main import run
 from gradproof.numeric.compile import compile_numpy
-from gradproof.numeric.crosscheck import crosscheck
+from gradproof.numeric.crosschecks import crosscheck
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.deriving.products import hvp
 from gradproof.symbolic.language.reader import build
@@ -12,11 +12,11 @@ from gradproof.symbolic.language.syntax import parse
 
 # a sum over a part of an axis, or with the index as a number, is no sum over whole arrays
 PRINTED = [
-    ("sum[t=1:n](x[t])", {"x": "n"}, "L = Σ_{i=1}^{n−1} x_i", "x̄ = 1[i ≥ 1]"),
-    ("sum[t=0:n-1](x[t]**2)", {"x": "n"}, "L = Σ_{i=0}^{n−2} x_i²", "x̄ = 2·1[i < n − 1] ⊙ x"),
+    ("sum[t=1:n](x[t])", {"x": "n"}, "L = Σ_{t=1}^{n−1} x_t", "x̄ = 1[i ≥ 1]"),
+    ("sum[t=0:n-1](x[t]**2)", {"x": "n"}, "L = Σ_{t=0}^{n−2} x_t²", "x̄ = 2·1[i < n − 1] ⊙ x"),
     ("sum[t=0:n](x[t]**2)", {"x": "n"}, "L = ‖x‖²", "x̄ = 2 x"),
-    ("sum[t=1:n,j](A[t,j]*b[j])", {"b": "m", "A": "n,m"}, "L = Σ_{j=1}^{n−1} A_jᵀb", "b̄ = Σ_{j=1}^{n−1} A_j"),
-    ("sum[t=1:n](A[t,t])", {"A": "n,n"}, "L = Σ_{i=1}^{n−1} A_ii", "Ā = diag(1[i ≥ 1])"),
+    ("sum[t=1:n,j](A[t,j]*b[j])", {"b": "m", "A": "n,m"}, "L = Σ_{t=1}^{n−1} A_tᵀb", "b̄ = Σ_{t=1}^{n−1} A_t"),
+    ("sum[t=1:n](A[t,t])", {"A": "n,n"}, "L = Σ_{t=1}^{n−1} A_tt", "Ā = diag(1[i ≥ 1])"),
     ("sum[i](i**2*x[i])", {"x": "n"}, "L = Σ_i x_i i²", "x̄_i = i²"),
     ("sum[i,j](A[i,j]*(i-j))", {"A": "n,n"}, "L = Σ_ij A_ij(i − j)", "Ā_ij = i − j"),
 ]
@@ -132,7 +132,7 @@ def test_a_size_is_read_off_an_array_called_len():
 
 def test_each_piece_has_its_own_comment():
     source = compile_numpy(derive("c[i] = a[i]; c[i+n] = b[i]; sum(c**2)", {"a": "n", "b": "m"})).source
-    assert source.count("# c_j = b_{j−n},  j = n … m + n − 1") == 1
+    assert source.count("# c_i = b_{i−n},  i = n … m + n − 1") == 1
 
 
 def test_a_table_that_is_piped_has_one_line_a_row(capsys):

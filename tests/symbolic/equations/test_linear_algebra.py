@@ -68,6 +68,8 @@ GRADIENTS: list[tuple[str, dict[str, str], Callable[..., object]]] = [
      lambda X, y, lam: solve(X.T @ X + lam**2 * eye(2), X.T @ y)),
     ("solve(A, A @ x)", {"A": "n,n", "x": "n"}, lambda A, x: solve(A, A @ x)),
     ("matrix_power(A, 3)", {"A": "n,n"}, lambda A: power(A, 3)),
+    ("a * sum(matrix_power(T, 0)) + sum(T**0) * a", {"T": "k,n,n", "a": ""},
+     lambda T, a: a * (T.shape[0] * T.shape[1] + T.numel())),
     ("matrix_power(A, -2)", {"A": "n,n"}, lambda A: power(inv(A), 2)),
     ("logdet(S)/2 + x @ inv(S) @ x/2", {"S": "n,n", "x": "n"}, lambda S, x: logdet(S) / 2 + x @ inv(S) @ x / 2),
     ("trace(kron(A, B))", {"A": "n,n", "B": "p,p"}, lambda A, B: torch.trace(torch.kron(A, B))),
@@ -206,6 +208,10 @@ def test_where_an_inverse_is_read_once_it_is_found_again() -> None:
         ("matrix_power(A, 1/2)", {"A": "n,n"}, "whole number"),
         ("x[n]", {"x": "n"}, "leaves its axis"),
         ("x[3]", {"x": "3"}, "leaves its axis"),
+        ("x[w]", {"x": "n", "w": "b:index=m"}, "w holds integers below m, the axis has size n"),
+        ("x[w + 1]", {"x": "n", "w": "b:index=n"}, "leaves its axis of size n; where"),
+        ("x[-w]", {"x": "n", "w": "b:index=n"}, "leaves its axis of size n; where"),
+        ("E[w, v]", {"E": "n,n", "w": "b:index=n", "v": "c:index=n"}, r"paired: A\[w\[:, None\], v\] reads all pairs"),
         ("sum[t](x[t+1])", {"x": "n"}, None),
         ("sum[i](norm(i * x))", {"x": "n"}, "range of i"),
     ],
@@ -217,6 +223,11 @@ def test_errors(text: str, shapes: dict[str, str], message: str | None) -> None:
     with pytest.raises(ExpressionError, match=message) as caught:
         build(text, shapes)
     assert isinstance(caught.value, ShapeError)
+
+
+def test_a_condition_is_no_index() -> None:
+    with pytest.raises(ExpressionError, match=r"no fixed size; use where\(condition, a, b\)"):
+        build("sum(x[x > 0])", {"x": "n"})
 
 
 def test_singular_matrix_has_a_determinant_and_no_inverse() -> None:

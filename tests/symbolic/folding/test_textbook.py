@@ -82,9 +82,9 @@ ROWS: list[tuple[str, str, str, str, dict[str, str], str, str]] = [
     ("gradient", "log(1 + exp(b))", "", "log(1 + exp(b))", {"b": ""}, "b", "sigmoid(b)"),
     ("gradient", "", "sum[i,j](A[i,j]*exp(v[i+j]))", "", {"A": "n,m", "v": "n+m-1"}, "v",
      "exp(v_j) Σ_{i: j−m < i ≤ j} A_{i,j−i}"),
-    ("gradient", "sum(v[:-1] * v[1:])", "sum[t=0:n-1](v[t]*v[t+1])", "", {"v": "n"}, "v",
+    ("gradient", "sum(v[:-1] * v[1:])", "sum[i=0:n-1](v[i]*v[i+1])", "", {"v": "n"}, "v",
      "1[i < n − 1] v_{i+1} + 1[i ≥ 1] v_{i−1}"),
-    ("gradient", "sum(log(sum(P*R, axis=2)))", "sum[j,k](log(sum[l](P[j,k,l]*R[j,k,l])))", "", {"P": "a,b,c", "R": "a,b,c"},
+    ("gradient", "sum(log(sum(P*R, axis=2)))", "sum[i,j](log(sum[k](P[i,j,k]*R[i,j,k])))", "", {"P": "a,b,c", "R": "a,b,c"},
      "P", "R_i ⊘ rowsum(P_i ⊙ R_i)"),
     # Jacobians
     ("jacobian", "softmax(z)", "p[i] = exp(z[i])/sum[i](exp(z[i]))", "exp(z)/sum(exp(z))", {"z": "n"}, "z", "diag(P) − PPᵀ"),

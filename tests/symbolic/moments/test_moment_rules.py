@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import pytest
 from sympy import Symbol, expand
 
 from gradproof.symbolic import moments
+from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.laws import CentralMoment
 from gradproof.symbolic.errors import ExpressionError, GradproofError, RuleError, ShapeError
 from gradproof.symbolic.folding.checks import StepError
 from gradproof.symbolic.language.reader import build
@@ -95,7 +98,8 @@ def test_independent_expressions_are_uncorrelated() -> None:
 
 def test_third_and_fourth_moments_are_symbols() -> None:
     found = moments.variance("sum(q**2)", {"q": "d:iid=mu,s**2"})
-    mu3, mu4, mu, s = (Symbol(name, real=True) for name in ("mu3_q", "mu4_q", "mu", "s"))
+    mu3, mu4 = CentralMoment("q", 3), CentralMoment("q", 4)
+    mu, s = (Symbol(name, real=True) for name in ("mu", "s"))
     (d,) = found.system.sizes
     assert expand(found.value - d * (mu4 - s**4 + 4 * mu * mu3 + 4 * mu**2 * s**2)) == 0
     assert any("E[(q − E q)^3]" in text for text in found.assumptions)
@@ -148,6 +152,67 @@ def test_function_of_an_entry(text: str, law: str, wanted: str) -> None:
     found = moments.expectation(text, shapes).value
     body = build(wanted, shapes).equations[-1].body
     assert (found - body).equals(0)
+
+
+INSIDE = [
+    "relu({}*z)",
+    "relu({}*z)**2",
+    "abs({}*z)**3",
+    "step({}*z)*abs(z)",
+    "relu({}*z)*relu({}*2*z)",
+    "relu({}*z)*relu(-z)",
+]
+SCALED_FUNCTIONS = [
+    (f"{inside.replace('{}', c)}{outside}", law)
+    for inside in INSIDE
+    for outside in ("", "*z", "*z**2")
+    for c in ("3/2", "-2", "a")
+    for law in ("normal=0,9/4", "uniform=-2,2")
+]
+
+
+@pytest.mark.parametrize(("text", "law"), SCALED_FUNCTIONS)
+@pytest.mark.parametrize("a", [mpmath.mpf("1.25"), mpmath.mpf("-0.75")])
+def test_scaled_functions_against_quadrature(text: str, law: str, a: Any) -> None:
+    """E f(a z) for constants of both signs, by integrating f times the density."""
+    shapes = {"z": f":{law}", "a": ""}
+    try:
+        found = moments.expectation(text, shapes)
+    except RuleError:  # where a = 0 would be another case
+        assert "step(a*z)" in text or ("a*z" in text and "-z" in text)
+        return
+    point = Point(found.system, {}, HighPrecision(0), 0, {"a": {(): a}})
+    names = {"relu": lambda x: max(x, 0), "step": lambda x: mpmath.mpf(x > 0), "abs": abs, "a": a}
+
+    def f(z: Any) -> Any:
+        return eval(text, {}, {**names, "z": z}) * (mpmath.npdf(z, 0, 1.5) if "normal" in law else mpmath.mpf(1) / 4)
+
+    ends = [-mpmath.inf, 0, mpmath.inf] if "normal" in law else [-2, 0, 2]
+    assert mpmath.almosteq(point.value(found.value, {}), mpmath.quad(f, ends), 1e-12, 1e-12)
+
+
+# kind, expression, declarations, what is stated beside the laws
+STATED = [
+    ("expectation", "abs(x)", {"x": ":normal=0,s**2"}, ["s > 0"]),
+    ("expectation", "abs(x)", {"x": ":normal=0,s**2", "s": ""}, ["s > 0"]),
+    ("expectation", "abs(x)", {"x": ":normal=0,(s - 1)**2*t**4/9"}, ["s − 1 > 0"]),
+    ("expectation", "abs(x)", {"x": ":normal=0,v"}, []),
+    ("expectation", "relu(x)**2", {"x": ":normal=0,s**2"}, []),
+    ("expectation", "sum(relu(x))", {"x": "n:normal=0,s**2/n"}, ["s > 0"]),
+    (
+        "expectation", "sum[s=0:n](a**(2*s)*g[s])", {"a": "", "g": "n:iid=mu,1"},
+        ["|a| ≠ 1 (where |a| = 1, (1/(1 − a²))[1 − a^(2 n)] stands for n)"],
+    ),
+    (
+        "expectation", "sum[s=0:t](b**s*g[s])", {"b": "", "g": "t:iid=mu,1"},
+        ["b ≠ 1 (where b = 1, (1/(1 − b))[1 − b^t] stands for t)"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "declared", "stated"), STATED)
+def test_what_a_closed_form_takes_for_granted(kind: str, text: str, declared: dict, stated: list[str]) -> None:
+    assert list(getattr(moments, kind)(text, declared).assumptions[1:]) == stated
 
 
 REFUSED = [

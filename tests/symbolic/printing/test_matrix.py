@@ -185,7 +185,7 @@ GRADIENTS = [
     ("sum[i](c[i]*x[i])", "c:n x:n", {"x": "c"}),
     ("w @ (x * (A.T @ x))", "w:n x:n A:n,n", {"x": "A(w ⊙ x) + w ⊙ (Aᵀx)", "A": "x(w ⊙ x)ᵀ"}),
     ("c @ tanh(U @ x)", "c:n U:n,m x:m", {"x": "Uᵀ(c ⊙ (1 − tanh(Ux)²))", "U": "(c ⊙ (1 − tanh(Ux)²))xᵀ"}),
-    ("sum[j,k](log(sum[l](P[j,k,l]*R[j,k,l])))", "P:n,m,d R:n,m,d", {"P": "R_i ⊘ rowsum(P_i ⊙ R_i)"}),
+    ("sum[j,k](log(sum[l](P[j,k,l]*R[j,k,l])))", "P:n,m,d R:n,m,d", {"P": "R_j ⊘ rowsum(P_j ⊙ R_j)"}),
     ("sum[t,k](E[w[t],k]*G[t,k])", "E:V,d w:T:index=V G:T,d", {"E": "Σ_{t: w_t = v} G_t"}),
     ("sum((U@V.T - M)**2*W)", "U:n,r V:m,r M:n,m W:n,m",
      {"U": "2 (W ⊙ (UVᵀ − M))V", "V": "2 (W ⊙ (UVᵀ − M))ᵀU"}),

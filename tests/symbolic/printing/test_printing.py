@@ -119,8 +119,8 @@ ENTRIES = [
     ("x/y", "F_i = x_i/y_i", r"F_{i} = \frac{x_{i}}{y_{i}}"),
     ("prod(x)", "L = ∏_i x_i", r"L = \prod_{i} x_{i}"),
     ("where(A > 0, A, 0)", "F_ij = where(A_ij > 0, A_ij, 0)", r"F_{ij} = \operatorname{where}(A_{ij} > 0, A_{ij}, 0)"),
-    ("sum[j=0:n-1](x[j]*x[j+1])", "L = Σ_{i=0}^{n−2} x_i x_{i+1}", r"L = \sum_{i=0}^{n-2} x_{i} x_{i+1}"),
-    ("r[j] = o[2]*A[j,q[j]]", "r_i = A_{i,q_i} o_2", r"r_{i} = A_{i,q_{i}} o_{2}"),
+    ("sum[j=0:n-1](x[j]*x[j+1])", "L = Σ_{j=0}^{n−2} x_j x_{j+1}", r"L = \sum_{j=0}^{n-2} x_{j} x_{j+1}"),
+    ("r[j] = o[2]*A[j,q[j]]", "r_j = A_{j,q_j} o_2", r"r_{j} = A_{j,q_{j}} o_{2}"),
     ("W_Q @ W_Q.T", "F_ik = Σ_j (W_Q)_ij(W_Q)_kj", r"F_{ik} = \sum_{j} (W_{Q})_{ij} (W_{Q})_{kj}"),
     ("1/(x @ y)", "L = 1/(Σ_i x_i y_i)", r"L = \frac{1}{\sum_{i} x_{i} y_{i}}"),
     ("(x @ y)*z", "F_i = z_i Σ_j x_j y_j", r"F_{i} = z_{i} \sum_{j} x_{j} y_{j}"),
@@ -223,7 +223,7 @@ def test_conditions_stand_under_the_sum() -> None:
 def test_a_condition_with_a_sum_stands_before_the_term() -> None:
     text = "sum[r](a[r]*sum[k](W[r,k]*X[i,k]*(sum[j](W[r,j]*X[i,j]) < 0)))"
     last = derive(text, {"a": "h", "W": "h,d", "X": "n,d"}, "a", cotangent="G").steps[-1]
-    assert last.shown(last.after) == ["ā_i = Σ_k 1[Σ_j X_kj W_ij < 0] G_k Σ_j X_kj W_ij"]
+    assert last.shown(last.after) == ["ā_r = Σ_i 1[Σ_k X_ik W_rk < 0] G_i Σ_k X_ik W_rk"]
 
 
 def test_long_equations_break() -> None:

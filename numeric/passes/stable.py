@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from sympy import Add, Expr, Mul, Pow, S, Symbol, exp, log
 
-from gradproof.numeric.lowering.exponentials import GROWING, Safe, may_be_infinite
+from gradproof.numeric.passes.exponentials import GROWING, Safe, may_be_infinite
 from gradproof.symbolic.equations.definitions import plain, put_in
 from gradproof.symbolic.equations.expr import Access, Compare, Reduce, compare, letters, names, open_, rebuild, reduce_
 from gradproof.symbolic.equations.functions import where

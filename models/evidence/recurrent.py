@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from typing import Any
 
 import mpmath
 
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.entry import get
-from gradproof.symbolic.catalogue.evidence import Evidence, at, at_most, holds, same
+from gradproof.symbolic.catalogue.evidence import Evidence, at, at_most, matrix_at, point, same
+from gradproof.symbolic.catalogue.recurrent import ONE_STEP, ONE_STEP_SHAPES
+from gradproof.symbolic.deriving.derivation import Derivation
+from gradproof.symbolic.deriving.products import jacobian
 from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.folding.checks import small_sizes
+from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.language.syntax import parse
 
 Matrix = Any  # an mpmath matrix
 
@@ -71,19 +77,34 @@ def product_norm(factors: list[Matrix]) -> mpmath.mpf:
     return norm(total)
 
 
+@lru_cache
+def step() -> Derivation:
+    """The derivation of one step tanh(W h + u): the Jacobian J_h by the state."""
+    program = parse(ONE_STEP)
+    return jacobian(build(program, ONE_STEP_SHAPES), "h", program)
+
+
+def steps(w: list[list[Any]], h: list[Any], inputs: list[list[Any]]) -> list[Matrix]:
+    """The derived Jacobian of every step from the state h."""
+    factors = []
+    for u in inputs:
+        given = {"W_h": w, "h": h, "u": u}
+        factors.append(matrix_at(step().system, "J_h", given))
+        found = point(step().system, given)
+        h = [found.entry(step().output, (k,)) for k in range(len(h))]
+    return factors
+
+
 def singular_bound() -> list[Evidence]:
     """Random tanh networks stay below the bound; a scaled rotation with σ(z) = z reaches it; below 1 it vanishes."""
     mpmath.mp.dps = 30
     rng = random.Random(0)
     worst = mpmath.mpf("-inf")
     for _ in range(40):
-        w = mpmath.matrix(3, 3)
-        for i in range(3):
-            for j in range(3):
-                w[i, j] = rng.gauss(0, 0.7)
-        steps = rng.randint(1, 5)
-        factors = [mpmath.diag([1 - mpmath.tanh(rng.gauss(0, 1)) ** 2 for _ in range(3)]) * w for _ in range(steps)]
-        worst = max(worst, product_norm(factors) - norm(w) ** steps)
+        w = [[mpmath.mpf(rng.gauss(0, 0.7)) for _ in range(3)] for _ in range(3)]
+        start, *inputs = ([mpmath.mpf(rng.gauss(0, 1)) for _ in range(3)] for _ in range(rng.randint(2, 6)))
+        factors = steps(w, start, inputs)
+        worst = max(worst, product_norm(factors) - norm(mpmath.matrix(w)) ** len(factors))
     found = [at_most("largest ‖product‖ − σ_max^(t−k) in 40 random tanh networks (γ = 1)", worst, 0.0, 1e-25)]
     c, s = mpmath.cos(1), mpmath.sin(1)
     rotation = mpmath.matrix([[c, -s], [s, c]])
@@ -106,11 +127,7 @@ def explosion() -> list[Evidence]:
     nilpotent = mpmath.matrix([[0, 2], [0, 0]])
     found = [same("W = [[0,2],[0,0]]: σ_max", norm(nilpotent), 2.0, 1e-20)]
     found.append(same("W = [[0,2],[0,0]], σ(z) = z: norm after 2 steps", product_norm([nilpotent] * 2), 0.0, 1e-20))
-    given = {"W": [[3.0]], "h": [1.0], "u": [2.0]}
-    state, factors = given["h"], []
-    for _ in range(5):
-        state = at("tanh(W @ h + u)", {"W": "d,d", "h": "d", "u": "d"}, {**given, "h": state})["value"]
-        factors.append(mpmath.matrix([[3 * (1 - mpmath.mpf(state[0]) ** 2)]]))
-    found.append(holds("h ← tanh(3h + 2): σ_max = 3", True, 3.0))
+    factors = steps([[3]], [1], [[2]] * 5)
+    found.append(same("h ← tanh(3h + 2): σ_max = 3", norm(mpmath.matrix([[3]])), 3.0, 1e-20))
     found.append(at_most("h ← tanh(3h + 2): norm after 5 saturated steps", product_norm(factors), 1e-12))
     return found

@@ -16,17 +16,21 @@ from gradproof.models.decoding.filters import top_p_filter
 from gradproof.models.decoding.metrics import bleu
 from gradproof.models.decoding.metrics import perplexity as perplexity_of
 from gradproof.models.decoding.search import beam_search, greedy, sample
+from gradproof.models.evidence import losses as evidence_losses
+from gradproof.models.evidence import optimisation as evidence_optimisation
+from gradproof.models.evidence.losses import WordModel, random_model
 from gradproof.models.nets.quantise import quantise
 from gradproof.models.training import tiny
-from gradproof.symbolic.catalogue import evidence_losses, evidence_optimisation
+from gradproof.numeric.compile import compile_numpy
+from gradproof.symbolic.catalogue.derivation import derive_entry
+from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at_least, at_most, holds, same
-from gradproof.symbolic.catalogue.evidence_losses import Model, random_model
 
 Array = NDArray[Any]
 END = 3  # the end token of the models with four words
 
 
-def stepper(model: Model) -> Callable[[Any, Any], tuple[Array, Any]]:
+def stepper(model: WordModel) -> Callable[[Any, Any], tuple[Array, Any]]:
     """A model of plain Python as the decoders want it."""
 
     def step(tokens: Any, state: Any) -> tuple[Array, Any]:
@@ -35,11 +39,11 @@ def stepper(model: Model) -> Callable[[Any, Any], tuple[Array, Any]]:
     return step
 
 
-def _log(model: Model, prompt: Sequence[int], words: Sequence[int]) -> float:
+def _log(model: WordModel, prompt: Sequence[int], words: Sequence[int]) -> float:
     return math.fsum(math.log(model((*prompt, *words[:t]))[word]) for t, word in enumerate(words))
 
 
-def _greedy(model: Model, prompt: tuple[int, ...], limit: int) -> tuple[int, ...]:
+def _greedy(model: WordModel, prompt: tuple[int, ...], limit: int) -> tuple[int, ...]:
     """Append the best word until the end token or the limit."""
     words: tuple[int, ...] = ()
     while len(words) < limit:
@@ -136,7 +140,7 @@ def beam() -> list[Evidence]:
     ]
 
 
-def _beam_score(model: Model, limit: int, width: int) -> float:
+def _beam_score(model: WordModel, limit: int, width: int) -> float:
     ((best,),) = beam_search(stepper(model), None, [[0]], limit=limit, width=width, alpha=0.0, eos=END)
     return best.log_probability
 
@@ -271,7 +275,7 @@ def adam() -> list[Evidence]:
 # ------------------------------------------------------------------------------------------------------- the tiny model
 
 
-def _printed(rows: Iterable[tiny.Row]) -> list[Evidence]:
+def _printed(rows: Iterable[tiny.PrintedNumber]) -> list[Evidence]:
     """The computed number, rounded to the document's decimals, must be the documented one."""
     return [same(row.label, row.computed, row.documented, 0.5000001 * 10**-row.decimals) for row in rows]
 
@@ -302,13 +306,10 @@ def curvature() -> list[Evidence]:
         at_most("its smallest eigenvalue: the loss is not convex in the parameters", float(values[0]), -0.1),
         at_least("its largest eigenvalue", float(values[-1]), 1.0),
     ]
+    entry = compile_numpy(derive_entry(get("hessian.loss")))
     rng = np.random.default_rng(0)
-    logits = []
-    for _ in range(100):
-        p = np.exp(rng.normal(size=5))
-        p /= p.sum()
-        logits.append(float(np.linalg.eigvalsh(np.diag(p) - np.outer(p, p)).min()))
-    return [*rows, at_least("smallest eigenvalue of diag(p) − ppᵀ, 100 random p", min(logits), -1e-15)]
+    least = min(float(np.linalg.eigvalsh(entry(l=rng.normal(size=5), y=np.array(0))[1]["l"]).min()) for _ in range(100))
+    return [*rows, at_least("smallest eigenvalue of diag(p) − ppᵀ, 100 random p", least, -1e-15)]
 
 
 def tiny_hessian(step: float = 1e-5) -> Array:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable
-from fractions import Fraction
 
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, holds, same
+from gradproof.symbolic.counting import parameters, with_sizes
 from gradproof.symbolic.equations.evaluate import Undefined
+from gradproof.symbolic.language.reader import build
 
 Vector = list[float]
 
@@ -128,10 +128,12 @@ def architecture() -> list[Evidence]:
     suprema = {signs: best(signs) for signs in _signs(6)}
     complexity = math.fsum(suprema.values()) / len(suprema)
     worst, split = -1.0, math.inf
+    reached = []
     for signs, sup in suprema.items():
         unit_ = max(units, key=lambda u: abs(_dot([float(s) for s in signs], u)))
         network = [math.fsum(x / 32 for _ in range(32)) for x in unit_]
-        split = min(split, abs(_dot([float(s) for s in signs], network)) / 6 / sup)
+        reached.append(abs(_dot([float(s) for s in signs], network)) / 6)
+        split = min(split, reached[-1] / sup)
     for width in (2, 8, 32):
         for _ in range(20):
             weights = [rng.gauss(0, 1) for _ in range(width)]
@@ -139,12 +141,18 @@ def architecture() -> list[Evidence]:
             chosen = [rng.choice(units) for _ in weights]
             network = [math.fsum(w / norm * u[i] for w, u in zip(weights, chosen, strict=True)) for i in range(6)]
             worst = max(worst, *(_dot([float(s) for s in signs], network) / 6 - sup for signs, sup in suprema.items()))
+    counted = parameters(build("a @ relu(W @ x)", {"a": "m", "W": "m,2", "x": "2"}), ["a", "W"])
+    sizes = [int(with_sizes(counted, {"m": width})) for width in (1, 32)]
     return [
         at_most("networks of width 2, 8, 32 over the supremum of width 1", worst, 0.0, 1e-12),
         at_least(
             "share of that supremum which width 32 reaches: its best unit split into equal parts", split, 1 - 1e-12
         ),
-        holds("parameters at width 1 and 32, with the same complexity", True, [3, 96, complexity]),
+        same(
+            "parameters at width 1 and 32, with the same complexity",
+            [*sizes, math.fsum(reached) / 64],
+            [3, 96, complexity],
+        ),
     ]
 
 
@@ -177,96 +185,4 @@ def influence() -> list[Evidence]:
         same("without the word of weight .99", without[0], 1.0),
         same("without the word of weight .01", without[1], 0.0),
         same("∂L/∂m", output["m_bar"], [0.0, 1.0]),
-    ]
-
-
-# ---------------------------------------------------------------------------------------------------- dynamical systems
-
-
-def _iterate(step: Callable[[float], float], start: float, count: int) -> float:
-    for _ in range(count):
-        start = step(start)
-    return start
-
-
-def fixed_point() -> list[Evidence]:
-    """F(h) = h + 1 runs away; F(h) = tanh(h)/2 + 1 is a contraction with factor ½."""
-
-    def contraction(h: float) -> float:
-        return math.tanh(h) / 2 + 1
-
-    limit = _iterate(contraction, 0.0, 200)
-    errors = [abs(_iterate(contraction, -5.0, t) - limit) for t in range(12)]
-    first = abs(contraction(-5.0) + 5.0)
-    return [
-        same("h after 100 steps of h + 1 from 0", _iterate(lambda h: h + 1, 0.0, 100), 100.0),
-        same("the contraction's fixed point: F(h) − h", contraction(limit) - limit, 0.0, 1e-15),
-        same("the same from another start", _iterate(contraction, 50.0, 200), limit, 1e-15),
-        at_most(
-            "largest error over Banach's bound qᵗ|h₁ − h₀|/(1 − q)",
-            max(e / (0.5**t * first / 0.5) for t, e in enumerate(errors)),
-            1.0,
-        ),
-    ]
-
-
-def lyapunov() -> list[Evidence]:
-    """A = [[½, 1], [0, ½]], Q = I: P from P − AᵀPA = I, in fractions; and what fails without continuity."""
-    a = [[Fraction(1, 2), Fraction(1)], [Fraction(0), Fraction(1, 2)]]
-    # p_11 − p_11/4 = 1;  p_12 − (p_11/2 + p_12/4) = 0;  p_22 − (p_11 + p_12 + p_22/4) = 1
-    p11 = Fraction(4, 3)
-    p12 = Fraction(4, 3) * p11 / 2
-    p22 = Fraction(4, 3) * (1 + p11 + p12)
-    p = [[p11, p12], [p12, p22]]
-    residual = [
-        [p[i][j] - sum(a[k][i] * p[k][m] * a[m][j] for k in range(2) for m in range(2)) for j in range(2)]
-        for i in range(2)
-    ]
-
-    def value(h: list[Fraction]) -> Fraction:
-        return sum((h[i] * p[i][j] * h[j] for i in range(2) for j in range(2)), Fraction(0))
-
-    h = [Fraction(3), Fraction(-2)]
-    falls = True
-    for _ in range(30):
-        following = [a[0][0] * h[0] + a[0][1] * h[1], a[1][1] * h[1]]
-        falls &= value(following) < value(h)
-        h = following
-
-    def jump(x: float) -> float:
-        """Continuous but at 1: |F(x)| < |x| for every x ≠ 0, yet nothing from above 1 gets below it."""
-        return (1 + x) / 2 if x > 1 else x / 2
-
-    return [
-        holds("P − AᵀPA = I in fractions", residual == [[1, 0], [0, 1]], f"P = [[{p11}, {p12}], [{p12}, {p22}]]"),
-        holds("P is positive definite", p11 > 0 and p11 * p22 - p12 * p12 > 0),
-        holds("V falls in 30 steps from (3, −2)", falls),
-        at_most("length after 30 steps", float(max(map(abs, h))), 1e-6),
-        at_least("F not continuous: V = |x| falls, yet x stays above 1 from 3", _iterate(jump, 3.0, 40), 1.0),
-        at_least(
-            "V not positive definite: |x| after 20 steps of 2x from 1, V = −x² falling",
-            _iterate(lambda x: 2 * x, 1.0, 20),
-            1e6,
-        ),
-    ]
-
-
-def spectral_radius() -> list[Evidence]:
-    """J₁ = [[0, 2], [0, 0]], J₂ = [[0, 0], [2, 0]]."""
-    j1, j2 = [[0, 2], [0, 0]], [[0, 0], [2, 0]]
-
-    def product(a: list[list[int]], b: list[list[int]]) -> list[list[int]]:
-        return [[sum(a[i][k] * b[k][j] for k in range(2)) for j in range(2)] for i in range(2)]
-
-    def radius(m: list[list[int]]) -> float:
-        trace, det = m[0][0] + m[1][1], m[0][0] * m[1][1] - m[0][1] * m[1][0]
-        root = math.sqrt(max(trace * trace - 4 * det, 0))
-        return max(abs(trace + root), abs(trace - root)) / 2
-
-    both = product(j2, j1)
-    return [
-        same("spectral radius of each factor", [radius(j1), radius(j2)], [0.0, 0.0], 0.0),
-        same("spectral radius of the product", radius(both), 4.0, 0.0),
-        same("its bound from the largest singular values, 2 · 2", 2.0 * 2.0, radius(both), 0.0),
-        same("the gradient's growth over ten pairs of layers", radius(both) ** 10, 4.0**10, 0.0),
     ]

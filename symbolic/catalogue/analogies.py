@@ -2,7 +2,7 @@
 
 from gradproof.symbolic.catalogue.entry import Claim, Entry, Identity, Moment, add
 
-EVIDENCE = "gradproof.symbolic.catalogue.evidence_views:"
+EVIDENCE = "gradproof.models.evidence.analogies:"
 FREE_ENERGY = "F = -logsumexp(-beta*E)/beta"
 ENERGIES = {"E": "n", "beta": ""}
 TRANSPORT = {"alpha": "n,m:simplex", "c": "n,m", "epsilon": ""}
@@ -352,7 +352,7 @@ add(
         "C15.10",
         "experiment",
         r"L: 2.542 \to 1.761,\quad \alpha: 0.7311 \to 0.7137",
-        evidence="gradproof.models.evidence.claims:loss_and_weight",
+        evidence="gradproof.models.evidence.algorithms:loss_and_weight",
         note="The tiny model, one gradient step at rate 0.1.",
         note_zh="24 参数小模型，学习率 0.1 的一步梯度下降。",
     )

@@ -1,1 +1,0 @@
-"""Numbers for catalogue entries, computed with the generated code."""
