@@ -467,16 +467,6 @@ def _alone(factor: Expr, factors: Sequence[Expr], axes: Sequence[Axis]) -> list[
     return [axis for axis in axes if axis[0] not in others]
 
 
-def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
-    """Rewrite, inline and normalise the derived equations; see the module's text."""
-    known = facts(system, derived)
-    helpers = of_helpers(system)
-    system = rewrite(system, derived)
-    system = normalised(system, derived, known)
-    system = inline(system, derived, keep, helpers)
-    return normalised(system, derived, known)
-
-
 def normalised(system: System, derived: Iterable[str], known: Facts) -> System:
     wanted = set(derived)
     return system.with_equations(
