@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from sympy import Expr, Integer, Mul, S, sympify
+from sympy import Expr, Integer, Mul, S, Symbol, sympify
 
 from gradproof.symbolic.equations.expr import nonnegative
 
@@ -327,6 +327,13 @@ def extent(node: Node) -> int:
 def paddable(node: Node) -> bool:
     """Whether an array in zeros lies there as one block, which is not longer than the zeros at any size."""
     return all(isinstance(place, Cut) and place.step == 1 and nonnegative(place.count) for place in node.data)
+
+
+def free_symbols(item: object) -> set[Symbol]:
+    """The sizes and letters in what a node holds."""
+    if isinstance(item, Cut):
+        return free_symbols(item.start) | free_symbols(item.count) | free_symbols(item.step)
+    return item.free_symbols if isinstance(item, Expr) else set()
 
 
 def parts(*nodes: Node) -> Iterator[Node]:
