@@ -87,7 +87,7 @@ def test_a_chain_of_sums_is_no_depth() -> None:
 
 def test_a_function_nested_fifty_deep() -> None:
     found = derive("tanh(" * 50 + "x" + ")" * 50, {"x": ""})
-    assert str(found.gradients["x"]).count("(1 − tanh(") == 50
+    assert str(found.gradients["x"]).count("(1 − ") == 50
 
 
 @pytest.mark.parametrize("power", [4, 8, 12, 16])
