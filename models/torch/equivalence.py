@@ -20,6 +20,7 @@ from gradproof.models.nets.kinds import make_model
 from gradproof.models.nets.model import Model
 from gradproof.models.training.optimisers import Optimiser, clip
 from gradproof.numeric.verify import Result
+from gradproof.symbolic.phrases import phrase
 
 Array = NDArray[Any]
 TOLERANCE = 1e-10  # in float64
@@ -86,7 +87,7 @@ def compare(
             noise = {n for n, g in theirs.items() if np.abs(g).max() < 100 * np.finfo(model.dtype).eps * largest}
             for name, gradient in theirs.items():
                 error = relative(result.gradients[name], gradient, largest if name in noise else 0.0)
-                rows.append(Row(f"gradient of {name}", error))
+                rows.append(Row(phrase("gradient of {}", name), error))
         torch.nn.utils.clip_grad_norm_(other.module.parameters(), 0.5)
         adam.step()
         clipped, _ = clip({"all": result.gradients.vector}, 0.5, delta=1e-6)

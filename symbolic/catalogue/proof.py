@@ -20,6 +20,7 @@ from gradproof.symbolic.judging.proving import Steps, proof, summary
 from gradproof.symbolic.judging.sampling import Pair, compared
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.moments import MomentResult
+from gradproof.symbolic.phrases import joined, phrase
 
 VALUE = "VALUE"
 OTHER = "VALUE_right"
@@ -52,14 +53,14 @@ def prove(identity: Identity) -> Proof:
     except StepError as error:
         return Proof("refuted", _apart(error, left, right))
     if (steps := proof_steps(left, right)) is not None:
-        return Proof("proved", f"{summary(steps)}; {agreed}", steps)
+        return Proof("proved", joined("; ", [summary(steps), agreed]), steps)
     for seed in range(1, MORE + 1):  # one point may agree by chance where there are lookups or conditions
         try:
             same_values(left, right, [VALUE], seed)
         except StepError as error:
             if error.difference is not None:
                 return Proof("refuted", _apart(error, left, right))
-    return Proof("agrees", f"{agreed}, and at {MORE} more")
+    return Proof("agrees", phrase("{}, and at {} more", agreed, MORE))
 
 
 def _apart(error: StepError, left: System, right: System) -> str:
@@ -74,10 +75,11 @@ def _apart(error: StepError, left: System, right: System) -> str:
     point = compared(pair).differs
     example = smallest(pair, point, "the left side") if point is not None else None
     if example is not None:
-        return str(replace(example, who="the right side"))
-    place = f" at [{', '.join(map(str, found.index))}]" if found.index else ""
+        return replace(example, who="the right side").said
     values = (f"{float(v):.10g}" if isinstance(v, mpmath.mpf) else str(v) for v in (found.left, found.right))
-    return f"the two sides differ{place}: {' against '.join(values)}"
+    if found.index:
+        return phrase("the two sides differ at {}: {} against {}", list(found.index), *values)
+    return phrase("the two sides differ: {} against {}", *values)
 
 
 def sides(identity: Identity) -> tuple[System, System]:

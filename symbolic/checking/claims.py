@@ -24,6 +24,7 @@ from gradproof.symbolic.judging.sampling import Pair
 from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Declaration, Program, Statement, parse, parse_declaration, parse_shapes
+from gradproof.symbolic.phrases import phrase
 
 EXPECTED = "the right value"
 
@@ -112,7 +113,7 @@ def pose(
     if jacobian_wanted:
         lead = first if layout == "denominator" else rank - first
         swap = (*range(rank - lead, rank), *range(rank - lead)) if rank else ()
-    about = f"{what} by {', '.join(variables)}"
+    about = phrase("{} by {}", what, ", ".join(variables))
     texts = (tuple(_readable(needs, system)), tuple(_readable(needed, system)))
     found = Question(system, right, name, about, variables, layout, swap, derivation, *texts)
     return _in_numerator_layout(found) if layout == "numerator" and what == "gradient" and rank > 1 else found
