@@ -28,6 +28,7 @@ from gradproof.numeric.passes.spread import spread, spread_out
 from gradproof.numeric.passes.sums import faster, sums_as_products
 from gradproof.symbolic.equations.expr import Access
 from gradproof.symbolic.equations.system import Array, Equation, System
+from gradproof.symbolic.errors import GradproofError
 
 
 class Builder:
@@ -84,13 +85,18 @@ class Builder:
         """The function, and how it takes its arguments.
 
         The last step is `sympy.lambdify` with the emitter as its printer and the program as the schedule of its lines.
+        Raises GradproofError where the library is missing.
         """
-        arguments = self.emitter.arguments(self.arrays, self.used, device)
+        try:
+            arguments = self.emitter.arguments(self.arrays, self.used, device)
+            names = namespace(self.emitter)
+        except ModuleNotFoundError as error:
+            raise GradproofError(f"{error.name} is not installed: its code can be printed, but not run") from None
         arguments = replace(arguments, unused=self.unused, needs=self.needs)
         function = sympy.lambdify(
             [Symbol(name) for name in self.parameters],
             sympy.Tuple(*(Access(name) for name in self.result.names)),
-            modules=[namespace(self.emitter)],
+            modules=[names],
             printer=self.emitter,
             cse=lambda outputs: (self.lines, self.result),
         )

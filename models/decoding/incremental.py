@@ -1,4 +1,4 @@
-"""Decoding step by step: `stepper(model)` gives the function that `decoding.py` asks for the next token.
+"""Decoding step by step: `stepper(model)` gives the function that `search.py` asks for the next token.
 
 A Transformer keeps the keys and values of all earlier positions, a recurrent decoder its states. Both run the equations
 of training: the projections of new positions, and attention from them to everything kept.
@@ -17,7 +17,7 @@ from gradproof.models.errors import DecodingError
 from gradproof.models.nets import transformer_equations as equations
 from gradproof.models.nets.seq2seq import Seq2Seq
 from gradproof.models.nets.transformer import Transformer, Wiring, allowed
-from gradproof.models.nets.wiring import Plan, Step, run
+from gradproof.models.nets.wiring import Network, Placed, run
 
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]
@@ -65,10 +65,10 @@ class TransformerStepper:
         self.encoder = [step for step in model.evaluation_steps if step.where.startswith("encoder")]
         self.cross = self.cross_steps() if config.kind == "encoder-decoder" else []
 
-    def cross_steps(self) -> list[Step]:
+    def cross_steps(self) -> list[Placed]:
         """Keys and values of the memory, once for each layer."""
         config, memory = self.model.config, self.encoder[-1].writes
-        plan = Plan({})
+        plan = Network({})
         stated = equations.keys_values(config.bias, False)
         value = memory[self.encoder[-1].block.equations.outputs[0]]
         names = [f"decoder.{layer}.cross" for layer in range(config.layers)]

@@ -23,7 +23,7 @@ from gradproof.models.errors import DecodingError
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]
 State = Any
-Step = Callable[[IntArray, State], tuple[Array, State]]
+NextWord = Callable[[IntArray, State], tuple[Array, State]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def start_tokens(count: int, token: int) -> IntArray:
     return np.full((count, 1), token, dtype=np.int64)
 
 
-def greedy(step: Step, state: State, prompt: ArrayLike, *, limit: int, eos: int | None = EOS) -> list[Hypothesis]:
+def greedy(step: NextWord, state: State, prompt: ArrayLike, *, limit: int, eos: int | None = EOS) -> list[Hypothesis]:
     """The most probable token at each step (ties: the lowest number), at most `limit` new tokens.
 
     >>> import math
@@ -92,7 +92,7 @@ def greedy(step: Step, state: State, prompt: ArrayLike, *, limit: int, eos: int 
 
 
 def sample(
-    step: Step,
+    step: NextWord,
     state: State,
     prompt: ArrayLike,
     *,
@@ -142,7 +142,7 @@ def _draw(scores: Array, uniform: Array) -> IntArray:
 
 
 def _one_each(
-    step: Step,
+    step: NextWord,
     state: State,
     prompt: ArrayLike,
     choose: Callable[[Array, IntArray, int], IntArray],
@@ -192,7 +192,7 @@ def _check_limit(limit: int) -> None:
 
 
 def _scores(
-    step: Step, tokens: IntArray, state: State, eos: int | None, needed: NDArray[np.bool_] | None = None
+    step: NextWord, tokens: IntArray, state: State, eos: int | None, needed: NDArray[np.bool_] | None = None
 ) -> tuple[Array, State]:
     """Run one step and check what comes back, in the rows that are `needed`."""
     scores, state = step(tokens, state)
@@ -216,7 +216,7 @@ def _scores(
 
 
 def beam_search(
-    step: Step,
+    step: NextWord,
     state: State,
     prompt: ArrayLike,
     *,

@@ -18,7 +18,7 @@ from gradproof.models.decoding.metrics import perplexity as perplexity_of
 from gradproof.models.decoding.search import beam_search, greedy, sample
 from gradproof.models.evidence import losses as evidence_losses
 from gradproof.models.evidence import optimisation as evidence_optimisation
-from gradproof.models.evidence.losses import Model, random_model
+from gradproof.models.evidence.losses import WordModel, random_model
 from gradproof.models.nets.quantise import quantise
 from gradproof.models.training import tiny
 from gradproof.numeric.compile import compile_numpy
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 END = 3  # the end token of the models with four words
 
 
-def stepper(model: Model) -> Callable[[Any, Any], tuple[Array, Any]]:
+def stepper(model: WordModel) -> Callable[[Any, Any], tuple[Array, Any]]:
     """A model of plain Python as the decoders want it."""
 
     def step(tokens: Any, state: Any) -> tuple[Array, Any]:
@@ -39,11 +39,11 @@ def stepper(model: Model) -> Callable[[Any, Any], tuple[Array, Any]]:
     return step
 
 
-def _log(model: Model, prompt: Sequence[int], words: Sequence[int]) -> float:
+def _log(model: WordModel, prompt: Sequence[int], words: Sequence[int]) -> float:
     return math.fsum(math.log(model((*prompt, *words[:t]))[word]) for t, word in enumerate(words))
 
 
-def _greedy(model: Model, prompt: tuple[int, ...], limit: int) -> tuple[int, ...]:
+def _greedy(model: WordModel, prompt: tuple[int, ...], limit: int) -> tuple[int, ...]:
     """Append the best word until the end token or the limit."""
     words: tuple[int, ...] = ()
     while len(words) < limit:
@@ -140,7 +140,7 @@ def beam() -> list[Evidence]:
     ]
 
 
-def _beam_score(model: Model, limit: int, width: int) -> float:
+def _beam_score(model: WordModel, limit: int, width: int) -> float:
     ((best,),) = beam_search(stepper(model), None, [[0]], limit=limit, width=width, alpha=0.0, eos=END)
     return best.log_probability
 
@@ -275,7 +275,7 @@ def adam() -> list[Evidence]:
 # ------------------------------------------------------------------------------------------------------- the tiny model
 
 
-def _printed(rows: Iterable[tiny.Row]) -> list[Evidence]:
+def _printed(rows: Iterable[tiny.PrintedNumber]) -> list[Evidence]:
     """The computed number, rounded to the document's decimals, must be the documented one."""
     return [same(row.label, row.computed, row.documented, 0.5000001 * 10**-row.decimals) for row in rows]
 

@@ -16,6 +16,7 @@ from gradproof.symbolic.catalogue.attention import (
     ATTENTION_SHAPES,
     BLOCK_SHAPES,
     CAUSAL,
+    CAUSAL_WEIGHTS,
     OUTPUT,
     PROJECTIONS,
     SCORE,
@@ -26,6 +27,7 @@ from gradproof.symbolic.catalogue.entry import get
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, holds, matrix_at, same
 from gradproof.symbolic.catalogue.seq2seq import ADDITIVE, ADDITIVE_SHAPES, DOT, SCALED, SCORE_SHAPES
 from gradproof.symbolic.counting import parameters, size_text
+from gradproof.symbolic.equations.axes import with_axis
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.phrases import phrase
@@ -51,9 +53,7 @@ def sampled(label: str, values: np.ndarray, expected: float) -> Evidence:
 def _products(mean_q: float, sigma_q: float, mean_k: float, sigma_k: float, size: int) -> np.ndarray:
     rng = np.random.default_rng(0)
     q, k = (rng.normal(mean, sigma, (DRAWS, size)) for mean, sigma in ((mean_q, sigma_q), (mean_k, sigma_k)))
-    product = compile_numpy(
-        build(f"F[i] = {SCORE.replace('[l]*', '[i,l]*').replace('k[l]', 'k[i,l]')}", {"q": "n,d_k", "k": "n,d_k"})
-    )
+    product = compile_numpy(with_axis(build(SCORE, {"q": "d_k", "k": "d_k"}), "n", {"q": 0, "k": 0}))
     (found,) = product(q=q, k=k).values()
     return np.asarray(found)
 
@@ -108,14 +108,13 @@ def permutation() -> list[Evidence]:
 
         return max(float(np.abs(run(x[list(p)]) - run(x)[list(p)]).max()) for p in permutations(range(4)))
 
-    masked = WEIGHTS.replace("A = softmax(S)", CAUSAL.rstrip("; "))
     return [
         at_most(
             "no mask: largest |Attention(PX) − P Attention(X)| over all 24 permutations",
             largest(PROJECTIONS + WEIGHTS + "A @ V"),
             1e-13,
         ),
-        at_least("causal mask: the same difference", largest(PROJECTIONS + masked + "A @ V"), 0.1),
+        at_least("causal mask: the same difference", largest(PROJECTIONS + CAUSAL_WEIGHTS + "A @ V"), 0.1),
     ]
 
 
@@ -135,7 +134,11 @@ def score_variants() -> list[Evidence]:
             additive[0] > additive[1] and dot[0] < dot[1],
         ),
         same("parameters of the additive score", size_text(count), "2·d·d_a + d_a"),
-        same("parameters of the dot scores", 0, 0),
+        same(
+            "parameters of the dot scores",
+            [len({*build(text, SCORE_SHAPES).inputs} - {*given}) for text in (DOT, SCALED)],
+            [0, 0],
+        ),
     ]
 
 

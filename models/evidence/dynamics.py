@@ -89,10 +89,13 @@ def spectral_radius() -> list[Evidence]:
         root = math.sqrt(max(trace * trace - 4 * det, 0))
         return max(abs(trace + root), abs(trace - root)) / 2
 
+    def singular(m: list[list[int]]) -> float:
+        return math.sqrt(radius(product([list(column) for column in zip(*m, strict=True)], m)))
+
     both = product(j2, j1)
     return [
         same("spectral radius of each factor", [radius(j1), radius(j2)], [0.0, 0.0], 0.0),
         same("spectral radius of the product", radius(both), 4.0, 0.0),
-        same("its bound from the largest singular values, 2 · 2", 2.0 * 2.0, radius(both), 0.0),
+        same("its bound from the largest singular values, 2 · 2", singular(j2) * singular(j1), radius(both), 0.0),
         same("the gradient's growth over ten pairs of layers", radius(both) ** 10, 4.0**10, 0.0),
     ]

@@ -134,10 +134,10 @@ def bottleneck() -> list[Evidence]:
 
 # ------------------------------------------------------------------------------------------------------ language models
 
-Model = Callable[[tuple[int, ...]], Row]  # prefix → distribution of the next word
+WordModel = Callable[[tuple[int, ...]], Row]  # prefix → distribution of the next word
 
 
-def random_model(seed: int, words: int) -> Model:
+def random_model(seed: int, words: int) -> WordModel:
     """A model whose next word depends on the whole prefix.
 
     >>> model = random_model(0, 3); model((0, 1)) != model((1, 1)), round(sum(model((2,))), 12)
@@ -150,7 +150,7 @@ def random_model(seed: int, words: int) -> Model:
     return model
 
 
-def probability(model: Model, sequence: Sequence[int]) -> float:
+def probability(model: WordModel, sequence: Sequence[int]) -> float:
     """The product of the conditionals."""
     return math.prod(model(tuple(sequence[:t]))[word] for t, word in enumerate(sequence))
 

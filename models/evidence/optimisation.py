@@ -130,9 +130,14 @@ def decay() -> list[Evidence]:
     """w = 1, g = 0, decay 0.1, rate 0.01: AdamW, Adam with the penalty in its gradient, and plain descent."""
     coupled = _adam(1.0, 0.1, 0.01)["theta"]
     decoupled = _adam(1.0, 0.0, 0.01)["theta"] - 0.01 * 0.1 * 1.0
+    penalty = at("lam/2*w**2", {"w": "", "lam": ""}, {"w": 1.0, "lam": 0.1}, ["w"])
     return [
         same("AdamW", decoupled, 0.9990, 1e-9),
         same("Adam with L2 added to the gradient", coupled, 0.9900, 1e-8),
         apart("AdamW against Adam with L2", decoupled, coupled, 0.008),
-        same("gradient descent with the penalty: the same as decay", 1.0 - 0.01 * 0.1, (1 - 0.01 * 0.1) * 1.0),
+        same(
+            "gradient descent with the penalty: the same as decay",
+            1.0 - 0.01 * penalty["w_bar"],
+            (1 - 0.01 * 0.1) * 1.0,
+        ),
     ]

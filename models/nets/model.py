@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from gradproof.models.errors import TrainingError
 from gradproof.models.nets.parameters import Parameters
-from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forward, run, sizes
+from gradproof.models.nets.wiring import Placed, Tape, backward, first_bad, forward, run, sizes
 
 Array = NDArray[Any]
 BatchType = TypeVar("BatchType")
 
 
 @dataclass
-class Result:
+class LossAndGradients:
     """One forward and backward pass: the loss, −log p summed over the targets that count, and the gradients."""
 
     loss: float
@@ -31,7 +31,7 @@ class Result:
 
 @dataclass
 class Pass:
-    """One forward and backward pass over a part of a batch: as `Result`, the gradients as they were found."""
+    """One forward and backward pass over a part of a batch: as `LossAndGradients`, the gradients as they were found."""
 
     loss: float
     nll: float
@@ -39,7 +39,9 @@ class Pass:
     found: Mapping[str, Array]
 
 
-def added(parameters: Parameters, parts: Sequence[Pass], run: Callable[..., Iterable[object]] = map) -> Result:
+def added(
+    parameters: Parameters, parts: Sequence[Pass], run: Callable[..., Iterable[object]] = map
+) -> LossAndGradients:
     """The sum of the parts' losses and gradients, in their order; `run` may be the `map` of a pool of threads."""
     gradients = parameters.like()
 
@@ -56,7 +58,7 @@ def added(parameters: Parameters, parts: Sequence[Pass], run: Callable[..., Iter
     for _ in run(add, gradients):
         pass
     loss, nll, tokens = (sum(getattr(part, name) for part in parts) for name in ("loss", "nll", "tokens"))
-    return Result(loss, nll, int(tokens), gradients)
+    return LossAndGradients(loss, nll, int(tokens), gradients)
 
 
 class Trainable(Protocol):
@@ -82,7 +84,7 @@ class Model(ABC, Generic[BatchType]):
     parameters: Parameters
 
     @abstractmethod
-    def steps(self, dropout: bool) -> list[Step]:
+    def steps(self, dropout: bool) -> list[Placed]:
         """The blocks from tokens to the loss `L` and the tokens' losses `nll`."""
 
     @abstractmethod
@@ -94,11 +96,11 @@ class Model(ABC, Generic[BatchType]):
         """Which targets count (B,T)."""
 
     @cached_property
-    def training_steps(self) -> list[Step]:
+    def training_steps(self) -> list[Placed]:
         return self.steps(self.dropout > 0)
 
     @cached_property
-    def evaluation_steps(self) -> list[Step]:
+    def evaluation_steps(self) -> list[Placed]:
         return self.steps(False)
 
     def prepare(self) -> None:
@@ -114,7 +116,7 @@ class Model(ABC, Generic[BatchType]):
     def dtype(self) -> Any:
         return self.parameters.vector.dtype
 
-    def tape(self, batch: BatchType, weight: float, seed: Sequence[int] | None) -> tuple[list[Step], Tape]:
+    def tape(self, batch: BatchType, weight: float, seed: Sequence[int] | None) -> tuple[list[Placed], Tape]:
         """Run the forward pass; with `seed` dropout is on."""
         values = {**self.parameters, **self.values(batch, weight)}
         if seed is None or not self.dropout:
@@ -142,7 +144,7 @@ class Model(ABC, Generic[BatchType]):
 
     def loss_and_gradients(
         self, batch: BatchType, tokens: int | None = None, seed: Sequence[int] | None = None
-    ) -> Result:
+    ) -> LossAndGradients:
         """The mean loss of a batch and the gradient of every parameter; see `differentiated`."""
         return added(self.parameters, [self.differentiated(batch, tokens, seed)])
 
@@ -162,7 +164,7 @@ class Model(ABC, Generic[BatchType]):
 
     @property
     @abstractmethod
-    def logit_step(self) -> Step:
+    def logit_step(self) -> Placed:
         """The last block without the loss: it writes the logits `l` and their log-probabilities `lp`."""
 
 
@@ -173,7 +175,7 @@ class Dropout:
         self.rate, self.dtype = rate, dtype
         self.rng = np.random.default_rng(list(seed))
 
-    def masks(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
+    def masks(self, step: Placed, values: Mapping[str, Array]) -> dict[str, Array]:
         """The masks that one block reads, by their names in the model."""
         shapes, wanted = step.block.equations.shapes, step.block.equations.masks
         if not wanted:

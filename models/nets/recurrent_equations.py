@@ -25,6 +25,7 @@ from gradproof.symbolic.equations.axes import (
 )
 from gradproof.symbolic.equations.compose import added, applied, behind, compose, dropped, inlined, part, split_off
 from gradproof.symbolic.equations.expr import Access
+from gradproof.symbolic.equations.functions import sigma
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.language.reader import build
 
@@ -58,7 +59,7 @@ def cell(kind: str) -> System:
     if kind == "rnn":
         rows = laid_out(entry("rnn.cell"), {"W_h": (1, 0), "W_x": (1, 0)}).renamed({"h": "new"})
         rows = rows.renamed({"z": "un", "W_h": "W_hn", "W_x": "W_in", "b": "b_in", "new": "h"})
-        return with_sizes(applied(rows, "sigma", build("tanh(x)", {"x": ""})), {"e": "p"})
+        return with_sizes(applied(rows, sigma, build("tanh(x)", {"x": ""})), {"e": "p"})
     gates = CELLS[kind]
     shapes = {"x": "p", **dict.fromkeys(STATES[kind], "d")}
     shapes |= {f"W_i{g}": "p,d" for g in gates} | {f"b_i{g}": "d" for g in gates}

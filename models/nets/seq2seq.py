@@ -20,7 +20,7 @@ from gradproof.models.nets import recurrent_equations as recurrent
 from gradproof.models.nets import transformer_equations as equations
 from gradproof.models.nets.model import Model
 from gradproof.models.nets.parameters import Parameters, initialise
-from gradproof.models.nets.wiring import Plan, Step
+from gradproof.models.nets.wiring import Network, Placed
 
 Array = NDArray[Any]
 SMALL = 256  # a vocabulary of this size has fewer tokens than a batch: its input products are made once and looked up
@@ -93,12 +93,12 @@ class Seq2Seq(Model[PairBatch]):
         """What a cell carries from step to step."""
         return ("h", "c") if self.config.cell == "lstm" else ("h",)
 
-    def plan(self) -> Plan:
+    def plan(self) -> Network:
         c = self.config
         widths = {"d": c.width, "u": c.width, "q": c.readout_width, "d_a": c.hidden or c.width, "p": c.embedded}
-        return Plan({**widths, "N": c.target_size})
+        return Network({**widths, "N": c.target_size})
 
-    def planned(self, dropout: bool) -> Plan:
+    def planned(self, dropout: bool) -> Network:
         """The whole model, from tokens to the loss."""
         plan = self.plan()
         memory, starts = self.encoder(plan, dropout, small=SMALL)
@@ -110,7 +110,7 @@ class Seq2Seq(Model[PairBatch]):
         plan.add("output", stated, {k: v for k, v in data.items() if k in stated.shapes}, plain, widths)
         return plan
 
-    def embed(self, plan: Plan, side: str, tokens: str, size: int, dropout: bool, small: int) -> dict[str, str]:
+    def embed(self, plan: Network, side: str, tokens: str, size: int, dropout: bool, small: int) -> dict[str, str]:
         """What the first layer reads: embeddings x, or the tokens themselves where there are at most `small` of them.
 
         Dropout of embeddings leaves no two tokens the same.
@@ -121,7 +121,7 @@ class Seq2Seq(Model[PairBatch]):
             return {"w": tokens, "E": f"{name}.E"}
         return {"x": plan.add(name, recurrent.embedding(dropout), {"w": tokens}, widths={"N": size})}
 
-    def encoder(self, plan: Plan, dropout: bool, small: int = 0) -> tuple[str, list[dict[str, str]]]:
+    def encoder(self, plan: Network, dropout: bool, small: int = 0) -> tuple[str, list[dict[str, str]]]:
         """The memory (S,B,width), and the last states of each layer."""
         c = self.config
         inputs = self.embed(plan, "encoder", "source", c.source_size, dropout, small)
@@ -145,7 +145,7 @@ class Seq2Seq(Model[PairBatch]):
         return value, starts
 
     def direction(
-        self, plan: Plan, where: str, inputs: dict[str, str], width: int, reverse: bool
+        self, plan: Network, where: str, inputs: dict[str, str], width: int, reverse: bool
     ) -> tuple[str, dict[str, str]]:
         """One direction of one layer of the encoder: its states and its last states."""
         c = self.config
@@ -156,7 +156,7 @@ class Seq2Seq(Model[PairBatch]):
         return value, {s: f"{where}.{'last' if s == 'h' else 'last_c'}" for s in self.states}
 
     def decoder(
-        self, plan: Plan, dropout: bool, memory: str, starts: list[dict[str, str]], context: str, small: int = 0
+        self, plan: Network, dropout: bool, memory: str, starts: list[dict[str, str]], context: str, small: int = 0
     ) -> str:
         """Adds the decoder; returns the name of its readout (T,B,q). `starts` names the initial states."""
         c = self.config
@@ -179,11 +179,11 @@ class Seq2Seq(Model[PairBatch]):
             return plan.add("attention", recurrent.attention(c.score, dropout), {"s": value, **attended})
         return plan.add("readout", recurrent.dropped_states(), {"s": value}) if dropout else value
 
-    def steps(self, dropout: bool) -> list[Step]:
+    def steps(self, dropout: bool) -> list[Placed]:
         return self.planned(dropout).steps
 
     @property
-    def logit_step(self) -> Step:
+    def logit_step(self) -> Placed:
         plan = self.plan()
         value = self.evaluation_steps[-1].reads["H"]
         plan.add("output", equations.output(False, True, turned=True), {"H": value}, {"l": "l", "lp": "lp"})

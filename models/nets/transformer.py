@@ -23,7 +23,7 @@ from gradproof.models.nets.block import Equations
 from gradproof.models.nets.model import Model
 from gradproof.models.nets.parameters import Parameters, initialise
 from gradproof.models.nets.positions import rotations, sinusoids
-from gradproof.models.nets.wiring import Plan, Step
+from gradproof.models.nets.wiring import Network, Placed
 
 Array = NDArray[Any]
 KINDS = ("encoder-decoder", "decoder", "encoder")
@@ -98,7 +98,7 @@ class TransformerConfig:
 
 
 @dataclass
-class Wiring(Plan):
+class Wiring(Network):
     """The plan of one Transformer."""
 
     config: TransformerConfig = field(kw_only=True)
@@ -190,11 +190,11 @@ class Transformer(Model[PairBatch | TextBatch]):
         wiring.close(value, output if loss else equations.output(config.tied, config.bias))
         return wiring
 
-    def steps(self, dropout: bool) -> list[Step]:
+    def steps(self, dropout: bool) -> list[Placed]:
         return self.wired(dropout, loss=True).steps
 
     @property
-    def logit_step(self) -> Step:
+    def logit_step(self) -> Placed:
         return self.wired(False, loss=False).steps[-1]
 
     # -------------------------------------------------------------------------------------------------------- batches

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class Placed:
     """One block at its place: `reads` and `writes` map the block's names to the model's. `where` is for messages."""
 
     where: str
@@ -37,11 +37,11 @@ class Tape:
 
 
 @dataclass
-class Plan:
+class Network:
     """Collects the steps of a model and the shapes of its parameters; `widths` are the lengths behind their names."""
 
     widths: Mapping[str, int]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Placed] = field(default_factory=list)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def add(
@@ -58,7 +58,7 @@ class Plan:
         """
         reads = {own: data.get(own, f"{where}.{own}") for own in stated.shapes}
         results = {own: (writes or {}).get(own, f"{where}.{own}") for own in (*stated.outputs, *stated.extra)}
-        self.steps.append(Step(where, Block(stated), reads, results))
+        self.steps.append(Placed(where, Block(stated), reads, results))
         lengths = {**self.widths, **(widths or {})}
         for own in stated.variables:
             if own not in data:
@@ -67,7 +67,7 @@ class Plan:
         return results[stated.outputs[0]]
 
 
-def run(steps: Iterable[Step], values: Mapping[str, Array]) -> dict[str, Array]:
+def run(steps: Iterable[Placed], values: Mapping[str, Array]) -> dict[str, Array]:
     """All values, without keeping anything for a backward pass."""
     found = dict(values)
     for step in steps:
@@ -77,9 +77,9 @@ def run(steps: Iterable[Step], values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def forward(
-    steps: Iterable[Step],
+    steps: Iterable[Placed],
     values: Mapping[str, Array],
-    draw: Callable[[Step, Mapping[str, Array]], Mapping[str, Array]] | None = None,
+    draw: Callable[[Placed, Mapping[str, Array]], Mapping[str, Array]] | None = None,
 ) -> Tape:
     """Run the blocks in order; `draw` makes what a block reads beside them (dropout masks)."""
     tape = Tape(dict(values))
@@ -92,7 +92,7 @@ def forward(
     return tape
 
 
-def backward(steps: Sequence[Step], tape: Tape, cotangents: Mapping[str, Array]) -> dict[str, Array]:
+def backward(steps: Sequence[Placed], tape: Tape, cotangents: Mapping[str, Array]) -> dict[str, Array]:
     """The gradients of all values that no block computes (parameters and other inputs), from those of some values."""
     found: dict[str, Array] = dict(cotangents)
     for step, kept in zip(reversed(steps), reversed(tape.kept), strict=True):
@@ -113,7 +113,7 @@ def zeros_like(value: Any) -> Any:
     return np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else value.new_zeros(value.shape)
 
 
-def first_bad(steps: Iterable[Step], tape: Tape) -> str:
+def first_bad(steps: Iterable[Placed], tape: Tape) -> str:
     """The first block, in order, with an output that is not finite, for a message."""
     for step in steps:
         for own, name in step.reads.items():

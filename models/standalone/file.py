@@ -16,7 +16,7 @@ from gradproof.models.errors import TrainingError
 from gradproof.models.nets.block import Block
 from gradproof.models.nets.kinds import make_model
 from gradproof.models.nets.positions import angle_system
-from gradproof.models.nets.wiring import Step
+from gradproof.models.nets.wiring import Placed
 from gradproof.models.standalone import parts
 from gradproof.models.training import tiny
 from gradproof.models.training.optimisers import METHODS, method_systems
@@ -159,7 +159,7 @@ def _model(file: File, kind: str) -> Iterator[str]:
     yield parts.TRAIN
 
 
-def block_names(steps: list[Step]) -> dict[Any, tuple[Block, str]]:
+def block_names(steps: list[Placed]) -> dict[Any, tuple[Block, str]]:
     """Each distinct block once, with a name of its own: a second attention is called by its place."""
     found: dict[Any, tuple[Block, str]] = {}
     taken: set[str] = set()
@@ -193,7 +193,7 @@ def _entry(block: Block, name: str) -> str:
     return f"{name.upper()} = Block(\n    {name},\n    {name}_backward,\n{inside})"
 
 
-def _step(step: Step, name: str) -> str:
+def _step(step: Placed, name: str) -> str:
     given = {own: whole for own, whole in {**step.reads, **step.writes}.items() if whole != f"{step.where}.{own}"}
     line = f'    ("{step.where}", {name.upper()}, {json.dumps(given)}),'
     if len(line) <= 100:

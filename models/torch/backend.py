@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gradproof.models.data.batches import shards
 from gradproof.models.errors import TrainingError
 from gradproof.models.nets.block import Block, Differentiated, Equations, differentiated
-from gradproof.models.nets.model import Dropout, Model, Pass, Result, added
+from gradproof.models.nets.model import Dropout, LossAndGradients, Model, Pass, added
 from gradproof.models.nets.parameters import Parameters
-from gradproof.models.nets.wiring import Step, Tape, backward, first_bad, forward
+from gradproof.models.nets.wiring import Placed, Tape, backward, first_bad, forward
 from gradproof.numeric.compile import compile_torch
 
 
@@ -40,9 +40,9 @@ class TorchBlock(Block):
         return printed(self.equations)
 
 
-def torch_steps(steps: list[Step]) -> list[Step]:
+def torch_steps(steps: list[Placed]) -> list[Placed]:
     """The same wiring with blocks printed for torch."""
-    return [Step(step.where, TorchBlock(step.block.equations), step.reads, step.writes) for step in steps]
+    return [Placed(step.where, TorchBlock(step.block.equations), step.reads, step.writes) for step in steps]
 
 
 def grouped() -> bool:
@@ -68,11 +68,11 @@ class TorchModel:
         return self.model.dtype
 
     @cached_property
-    def evaluation_steps(self) -> list[Step]:
+    def evaluation_steps(self) -> list[Placed]:
         return torch_steps(self.model.evaluation_steps)
 
     @cached_property
-    def training_steps(self) -> list[Step]:
+    def training_steps(self) -> list[Placed]:
         return torch_steps(self.model.training_steps)
 
     def prepare(self) -> None:
@@ -96,7 +96,7 @@ class TorchModel:
 
         return {name: torch.from_numpy(np.array(array)).to(self.device) for name, array in arrays.items()}
 
-    def alone(self, batch: Any, tokens: int, seed: Sequence[int] | None) -> Result:
+    def alone(self, batch: Any, tokens: int, seed: Sequence[int] | None) -> LossAndGradients:
         """The loss and gradients of a part of a batch of so many targets, in this process; `seed` as in `Model`."""
         values = self.tensors({**self.parameters, **self.model.values(batch, 1.0 / tokens)})
         if seed is None or not self.model.dropout:
@@ -114,7 +114,9 @@ class TorchModel:
         nll = float((nlls.cpu().numpy().astype(np.float64) * mask).sum())
         return added(self.parameters, [Pass(float(loss), nll, int(mask.sum()), arrays)])
 
-    def loss_and_gradients(self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None) -> Result:
+    def loss_and_gradients(
+        self, batch: Any, tokens: int | None = None, seed: Sequence[int] | None = None
+    ) -> LossAndGradients:
         """The mean loss of a batch and all gradients; of a group of processes, each gets the sum over their parts.
 
         The last number of `seed` is the part of the batch: process k draws the dropout masks of part k.
@@ -128,7 +130,7 @@ class TorchModel:
             import torch.distributed as dist
 
             parts, rank = shards(batch, dist.get_world_size()), dist.get_rank()
-            none = Result(0.0, 0.0, 0, self.parameters.like())
+            none = LossAndGradients(0.0, 0.0, 0, self.parameters.like())
             own = None if seed is None else (*seed[:-1], rank)
             result = self.summed(self.alone(parts[rank], whole, own) if rank < len(parts) else none)
         if not np.isfinite(result.loss):
@@ -140,7 +142,7 @@ class TorchModel:
         result = self.loss_and_gradients(batch, tokens, seed)
         return Pass(result.loss, result.nll, result.tokens, dict(result.gradients))
 
-    def summed(self, result: Result) -> Result:
+    def summed(self, result: LossAndGradients) -> LossAndGradients:
         """The sum over all processes, in one exchange of the gradients and one of the three numbers."""
         import torch
         import torch.distributed as dist
@@ -151,7 +153,7 @@ class TorchModel:
         dist.all_reduce(numbers)
         result.gradients.vector[...] = vector.cpu().numpy()
         loss, nll, tokens = numbers.tolist()
-        return Result(loss, nll, int(tokens), result.gradients)
+        return LossAndGradients(loss, nll, int(tokens), result.gradients)
 
 
 def arrays_of(tape: Tape) -> Tape:

@@ -20,14 +20,13 @@ from gradproof.models.nets.kinds import make_model
 from gradproof.models.nets.model import Model
 from gradproof.models.training.optimisers import Optimiser, clip
 from gradproof.numeric.verify import Result
-from gradproof.symbolic.phrases import phrase
 
 Array = NDArray[Any]
 TOLERANCE = 1e-10  # in float64
 
 
 @dataclass(frozen=True)
-class Row:
+class Comparison:
     """One comparison: the largest difference, relative to the largest entry of torch's array."""
 
     compared: str
@@ -57,7 +56,7 @@ def relative(ours: Array, theirs: Array, least: float = 0.0) -> float:
 
 def compare(
     model: Model[Any], other: Other, batch: Any, smoothing: float = 0.0, device: str = "cpu", steps: int = 10
-) -> list[Row]:
+) -> list[Comparison]:
     """Rows for logits, loss, each gradient, and each parameter after `steps` of AdamW, clipped as torch clips."""
     import torch
 
@@ -68,7 +67,7 @@ def compare(
     y = torch.from_numpy(np.array(batch.target_out if isinstance(batch, PairBatch) else batch.targets)).to(device)
     adam = torch.optim.AdamW(other.module.parameters(), lr=1e-3, weight_decay=0.1)
     ours = Optimiser("adamw", model.parameters.vector.size, dtype=model.dtype, decay=0.1)
-    rows: list[Row] = []
+    rows: list[Comparison] = []
     noise: set[str] = set()
     for step in range(steps):
         adam.zero_grad()
@@ -77,8 +76,10 @@ def compare(
         loss.backward()
         result = model.loss_and_gradients(batch)
         if step == 0:
-            rows.append(Row("logits", relative(model.logits(batch)[np.array(model.mask(batch))], _array(logits[mask]))))
-            rows.append(Row("loss", relative(np.array(result.loss), _array(loss))))
+            rows.append(
+                Comparison("logits", relative(model.logits(batch)[np.array(model.mask(batch))], _array(logits[mask])))
+            )
+            rows.append(Comparison("loss", relative(np.array(result.loss), _array(loss))))
             theirs = other.view(
                 {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in other.parameters().items()}
             )
@@ -87,7 +88,7 @@ def compare(
             noise = {n for n, g in theirs.items() if np.abs(g).max() < 100 * np.finfo(model.dtype).eps * largest}
             for name, gradient in theirs.items():
                 error = relative(result.gradients[name], gradient, largest if name in noise else 0.0)
-                rows.append(Row(phrase("gradient of {}", name), error))
+                rows.append(Comparison(f"gradient of {name}", error))
         torch.nn.utils.clip_grad_norm_(other.module.parameters(), 0.5)
         adam.step()
         clipped, _ = clip({"all": result.gradients.vector}, 0.5, delta=1e-6)
@@ -95,7 +96,10 @@ def compare(
     after = other.view(other.parameters())
     # what Adam makes of rounding noise is noise: those parameters are left out
     stepped = {name: value for name, value in after.items() if name not in noise}
-    return [*rows, *(Row(f"{n} after {steps} steps", relative(model.parameters[n], p)) for n, p in stepped.items())]
+    return [
+        *rows,
+        *(Comparison(f"{n} after {steps} steps", relative(model.parameters[n], p)) for n, p in stepped.items()),
+    ]
 
 
 def _array(tensor: Any) -> Array:
@@ -168,7 +172,7 @@ def seq2seq_other(model: Any) -> Other:
     return Other(module, logits, names.view, names.load)
 
 
-def printed_rows(model: Model[Any], batch: Any, device: str) -> list[Row]:
+def printed_rows(model: Model[Any], batch: Any, device: str) -> list[Comparison]:
     """The same equations printed for torch, run on the device, against the NumPy code; gradients by the largest."""
     from gradproof.models.torch.backend import TorchModel
 
@@ -176,7 +180,10 @@ def printed_rows(model: Model[Any], batch: Any, device: str) -> list[Row]:
     largest = float(np.abs(ours.gradients.vector).max())
     worst = max(relative(theirs.gradients[name], ours.gradients[name], largest) for name in model.parameters)
     loss = relative(np.array(theirs.loss), np.array(ours.loss))
-    return [Row("loss of the code printed for torch", loss), Row("gradients of the code printed for torch", worst)]
+    return [
+        Comparison("loss of the code printed for torch", loss),
+        Comparison("gradients of the code printed for torch", worst),
+    ]
 
 
 # what `verify` compares for each kind of model: small configurations that use every part
@@ -197,7 +204,7 @@ CASES: dict[str, tuple[dict[str, Any], ...]] = {
 
 def verify(
     kind: str, device: str = "cpu", dtype: Any = np.float64, seed: int = 0
-) -> Iterator[tuple[dict[str, Any], list[Row]]]:
+) -> Iterator[tuple[dict[str, Any], list[Comparison]]]:
     """Each configuration of a kind (seq2seq, transformer, gpt, bert) with its comparisons.
 
     `device` is torch's; our side always runs on the CPU. With float64 every row is at most 1e-10.
@@ -220,7 +227,7 @@ def verify(
 class ModelResult(Result):
     """The result of one configuration: all comparisons in float64, and the largest error in float32."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Comparison, ...] = ()
     float32_error: float | None = None
 
 

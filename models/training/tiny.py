@@ -50,7 +50,7 @@ PRINTED_FORWARD = {"last row of attention": [0.731059, 0.268941], "p": [0.339660
 PRINTED_DIGITS = "six decimals of chapter 15.4, three and four of 15.10"
 
 
-class Row(NamedTuple):
+class PrintedNumber(NamedTuple):
     """A number that was computed, and what the document says that it is, to so many decimals."""
 
     label: str
@@ -59,7 +59,7 @@ class Row(NamedTuple):
     decimals: int = 6
 
 
-def agrees(row: Row) -> bool:
+def agrees(row: PrintedNumber) -> bool:
     """Whether the computed number, rounded to the document's decimals, is the documented one."""
     return abs(row.computed - row.documented) <= 0.5000001 * 10**-row.decimals
 
@@ -140,7 +140,7 @@ def _joined(arrays: Mapping[str, Array]) -> Array:
 # ------------------------------------------------------------------------------------------------------------ evidence
 
 
-def evidence() -> list[Row]:
+def evidence() -> list[PrintedNumber]:
     """Every number that chapter 15.4 prints, and the agreement with central differences.
 
     >>> all(agrees(row) for row in evidence())
@@ -149,12 +149,12 @@ def evidence() -> list[Row]:
     values, (_, gradients) = forward(start()), value_and_gradients(start())
     shown = {"last row of attention": values["A"][1], "p": values["P"], "L": np.atleast_1d(values["L"])}
     rows = [
-        Row(phrase("{}[{}]", label, k) if len(printed) > 1 else label, float(shown[label][k]), number)
+        PrintedNumber(phrase("{}[{}]", label, k) if len(printed) > 1 else label, float(shown[label][k]), number)
         for label, printed in PRINTED_FORWARD.items()
         for k, number in enumerate(printed)
     ]
     rows += [
-        Row(
+        PrintedNumber(
             phrase("gradient of {}", f"{name}{list(place)}"),
             float(gradients[name][place]),
             float(np.array(PRINTED[name])[place]),
@@ -163,10 +163,10 @@ def evidence() -> list[Row]:
     ]
     numeric = differences(start())
     largest = max(float(np.abs(numeric[name] - gradients[name]).max()) for name in NAMES)
-    return [*rows, Row("largest distance from central differences, ε = 1e-5", largest, 0.0)]
+    return [*rows, PrintedNumber("largest distance from central differences, ε = 1e-5", largest, 0.0)]
 
 
-def coincidence() -> list[Row]:
+def coincidence() -> list[PrintedNumber]:
     """max |W̄_V − W̄_O| from the documented start, and from one with another W_O: equality is not a rule."""
 
     def distance(parameters: Parameters) -> float:
@@ -175,19 +175,19 @@ def coincidence() -> list[Row]:
 
     other = {**start(), "W_O": np.array([[1.0, 0.5], [0.0, 1.0]])}
     return [
-        Row("max |W̄_V − W̄_O|, both start as the identity", distance(start()), 0.0),
-        Row("max |W̄_V − W̄_O|, W_O starts as [[1, 0.5], [0, 1]]", distance(other), 0.0),
+        PrintedNumber("max |W̄_V − W̄_O|, both start as the identity", distance(start()), 0.0),
+        PrintedNumber("max |W̄_V − W̄_O|, W_O starts as [[1, 0.5], [0, 1]]", distance(other), 0.0),
     ]
 
 
-def loss_and_weight() -> list[Row]:
+def loss_and_weight() -> list[PrintedNumber]:
     """Loss and larger attention weight before and after one step at rate 0.1: both fall."""
     before, after = forward(start()), forward(gradient_step(start(), 0.1))
     return [
-        Row("loss before the step", float(before["L"]), 2.542, 3),
-        Row("loss after it", float(after["L"]), 1.761, 3),
-        Row("larger attention weight before the step", float(before["A"][1].max()), 0.7311, 4),
-        Row("larger attention weight after it", float(after["A"][1].max()), 0.7137, 4),
+        PrintedNumber("loss before the step", float(before["L"]), 2.542, 3),
+        PrintedNumber("loss after it", float(after["L"]), 1.761, 3),
+        PrintedNumber("larger attention weight before the step", float(before["A"][1].max()), 0.7311, 4),
+        PrintedNumber("larger attention weight after it", float(after["A"][1].max()), 0.7137, 4),
     ]
 
 

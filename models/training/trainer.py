@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from gradproof.models.data.batches import Batches, shards
 from gradproof.models.errors import MissingPackageError, TrainingError
 from gradproof.models.files import make_folder
-from gradproof.models.nets.model import Model, Result, Trainable, added
+from gradproof.models.nets.model import LossAndGradients, Model, Trainable, added
 from gradproof.models.nets.parameters import Parameters
 from gradproof.models.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gradproof.models.training.memory import kept_memory
@@ -103,7 +103,7 @@ class Trainer:
 
     # ------------------------------------------------------------------------------------------------------- one step
 
-    def step(self, pool: ThreadPoolExecutor) -> Result:
+    def step(self, pool: ThreadPoolExecutor) -> LossAndGradients:
         """One optimiser step; the model is left alone if a loss or gradient is not finite."""
         number = self.state.step + 1
         micro = [next(self.batches) for _ in range(self.settings.accumulate)]
@@ -132,7 +132,7 @@ class Trainer:
         self.state.since = [self.state.since[0] + total.nll, self.state.since[1] + total.tokens]
         return total
 
-    def explained(self, error: TrainingError, total: Result | None) -> str:
+    def explained(self, error: TrainingError, total: LossAndGradients | None) -> str:
         """A gradient that is not finite, by name."""
         for name, gradient in (total.gradients if total is not None else {}).items():
             if not np.isfinite(gradient).all():
@@ -288,7 +288,7 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         self.progress.stop()
 
-    def advance(self, result: Result, seconds: float) -> None:
+    def advance(self, result: LossAndGradients, seconds: float) -> None:
         self.done += 1
         new = result.tokens / max(seconds, 1e-9)
         self.speed = 0.9 * self.speed + 0.1 * new if self.speed else new

@@ -211,6 +211,9 @@ class Emitter(StatementEmitter):
         options += [f"{self.keep_word}=True"] if keep else []
         return self.form(node.op, self.expression(arg, POSTFIX), options=", ".join(options)), POSTFIX
 
+    def spell_cumsum(self, node: Node) -> tuple[str, int]:
+        return self.form("cumsum", self.expression(node.args[0], POSTFIX), axis=str(node.data[0])), POSTFIX
+
     spell_sum = spell_max = spell_prod = spell_mean = reduction
 
     # ---------------------------------------------------------------------------------------------------------- views

@@ -1,4 +1,4 @@
-"""Programs as JAX code: arrays do not change, so that an update makes a new array; under `jax.jit`, loops unrolled."""
+"""Programs as JAX code, under `jax.jit`: arrays do not change, so that an update makes a new array."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sympy import Symbol
 
 from gradproof.numeric.emitters.arguments import ArgumentError, Arguments
 from gradproof.numeric.emitters.expressions import Emitter
-from gradproof.numeric.emitters.numbers import COMPARE, UNARY
+from gradproof.numeric.emitters.numbers import UNARY
 from gradproof.numeric.emitters.numpy_emitter import FUNCTIONS, TABLE
-from gradproof.numeric.lowering.nodes import Node
-from gradproof.numeric.lowering.program import Assign, ScatterAdd, Update
+from gradproof.numeric.emitters.statements import INDENT
+from gradproof.numeric.lowering.nodes import Cut, Node, free_symbols, parts
+from gradproof.numeric.lowering.program import Assign, Loop, ScatterAdd, Statement, Update, nodes_of, walk
 from gradproof.symbolic.equations.system import Array
 
 JAX_TABLE = {
@@ -83,6 +84,20 @@ class JaxEmitter(Emitter):
 
     # ----------------------------------------------------------------------------------------------------- statements
 
+    def lines(self, item: Statement) -> list[str]:
+        """A recurrence is a loop of `jax.lax`; it is unrolled where a slice depends on the step."""
+        if not isinstance(item, Loop) or not only_chooses(item):
+            return super().lines(item)
+        letter, state = item.letter, sorted({s.name for s in walk(item.body) if isinstance(s, Assign) and not s.whole})
+        names = f"({', '.join(state)}{',' * (len(state) == 1)})"
+        turned = [f"{letter} = {self.number(item.start + item.stop - 1)} - {letter}"] * item.down
+        body = [f"{names} = _state", *turned, *(line for part in item.body for line in self.lines(part))]
+        loop = self.use("jax.lax.fori_loop({}, {}, _turn, {})").format(
+            *map(self.number, (item.start, item.stop)), names
+        )
+        inside = (f"{INDENT}{line}" for line in (*body, f"return {names}"))
+        return [f"def _turn({letter}, _state):", *inside, f"{names} = {loop}"]
+
     def assigned(self, item: Assign) -> tuple[str, str]:
         if item.whole:
             return super().assigned(item)
@@ -91,7 +106,7 @@ class JaxEmitter(Emitter):
     def updated(self, item: Update) -> str:
         if not item.target.args:
             return super().updated(item)
-        minus, what = self.term(item.value, UNARY if item.sign == "+" else COMPARE)
+        minus, what = self.term(item.value, UNARY)
         return " = ".join(self.changed(item.target, "add", f"-{what}" if minus else what))
 
     def scattered(self, item: ScatterAdd) -> str:
@@ -107,6 +122,13 @@ class JaxEmitter(Emitter):
         (whole,) = target.args
         place = f"{self.expression(whole)}.at{self.subscript(target.data, whole.shape)}"
         return self.changed(whole, "set", f"{place}.{how}({value})")
+
+
+def only_chooses(loop: Loop) -> bool:
+    """Whether the letter of a loop does nothing but choose entries: h[t - 1], and no slice and no number."""
+    nodes = [node for s in walk(loop.body) for node in (*nodes_of(s), *([s.target] if isinstance(s, Assign) else []))]
+    cuts = (item for node in parts(*nodes) for item in node.data if node.op != "index" or isinstance(item, Cut))
+    return not any(loop.letter in free_symbols(item) for item in cuts) and all(isinstance(s, Assign) for s in loop.body)
 
 
 class JaxArguments(Arguments):

@@ -11,7 +11,7 @@ nodes are one object (`Graph.make`), so whatever two equations have in common is
     take (axes)         A[…, w, …] with arrays of numbers for the named axes
     scatter (axes)      zeros to which the values are added at the places w
     diagonal, windows, flip, reshape, diag, broadcast
-    sum, max, prod, mean (axes);  matmul, dot, tensordot, einsum
+    sum, max, prod, mean (axes);  cumsum (axis);  matmul, dot, tensordot, einsum
     empty, zeros, ones, full, copy   arrays of their own memory, which the passes put where one is needed
 """
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from sympy import Expr, Integer, Mul, S, sympify
+from sympy import Expr, Integer, Mul, S, Symbol, sympify
 
 from gradproof.symbolic.equations.expr import nonnegative
 
@@ -289,6 +289,9 @@ class Graph:
         kind = "f" if node.kind == "f" else "i"
         return self.make(op, [node], sorted(axes), shape, kind)
 
+    def cumsum(self, node: Node, axis: int) -> Node:
+        return self.make("cumsum", [self.floating(node)], (axis,), node.shape)
+
     def matmul(self, a: Node, b: Node) -> Node:
         """NumPy's `@`."""
         a, b = self.floating(a), self.floating(b)
@@ -327,6 +330,13 @@ def extent(node: Node) -> int:
 def paddable(node: Node) -> bool:
     """Whether an array in zeros lies there as one block, which is not longer than the zeros at any size."""
     return all(isinstance(place, Cut) and place.step == 1 and nonnegative(place.count) for place in node.data)
+
+
+def free_symbols(item: object) -> set[Symbol]:
+    """The sizes and letters in what a node holds."""
+    if isinstance(item, Cut):
+        return free_symbols(item.start) | free_symbols(item.count) | free_symbols(item.step)
+    return item.free_symbols if isinstance(item, Expr) else set()
 
 
 def parts(*nodes: Node) -> Iterator[Node]:

@@ -12,17 +12,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from sympy import Expr, Symbol
-
 from gradproof.numeric.lowering.nodes import (
     LEAVES,
     PRODUCTS,
     REDUCTIONS,
     STATEMENTS,
     VIEWS,
-    Cut,
     Graph,
     Node,
+    free_symbols,
     identifier,
     paddable,
     parts,
@@ -344,9 +342,3 @@ def depends(node: Node, letter: Index, changed: frozenset[str]) -> bool:
             return True
         stack.extend(part.args)
     return False
-
-
-def free_symbols(item: object) -> set[Symbol]:
-    if isinstance(item, Cut):
-        return item.start.free_symbols | item.count.free_symbols
-    return item.free_symbols if isinstance(item, Expr) else set()

@@ -16,7 +16,7 @@ from gradproof.symbolic.folding.checks import fixed_places
 def readings(arrays: Iterable[Array]) -> dict[Symbol, Reading]:
     """How each size is read off the arrays; sizes that stand alone on an axis come first.
 
-    >>> from gradproof.symbolic.equations.expr import Reduce, Size, letters, names, nonnegative
+    >>> from gradproof.symbolic.equations.expr import Size
     >>> n, m = Size("n"), Size("m")
     >>> found = readings([Array("v", (n + m - 1,)), Array("A", (n,))])
     >>> found[n].array, found[m].array, found[m].rest

@@ -3,8 +3,9 @@
 from gradproof.symbolic.catalogue.entry import Entry, Identity, Moment, add
 
 PROJECTIONS = "Q = X @ W_Q; K = X @ W_K; V = X @ W_V; "
-WEIGHTS = "S = Q @ K.T / sqrt(d_k); A = softmax(S); "
-MASKED_WEIGHTS = "S = Q @ K.T / sqrt(d_k); A = softmax(where(M == 1, S, -inf)); "
+SCALED_SCORES = "S = Q @ K.T / sqrt(d_k); "
+WEIGHTS = SCALED_SCORES + "A = softmax(S); "
+MASKED_WEIGHTS = SCALED_SCORES + "A = softmax(where(M == 1, S, -inf)); "
 OUTPUT = "O = A @ V"
 BLOCK = PROJECTIONS + WEIGHTS + "Z = A @ V; R = X + Z @ W_O"
 MASKED_BLOCK = PROJECTIONS + MASKED_WEIGHTS + "Z = A @ V; R = X + Z @ W_O"
@@ -16,6 +17,7 @@ QUERY_KEY = {"Q": "n,d_k", "K": "n,d_k"}
 ATTENTION_SHAPES = {**QUERY_KEY, "V": "n,d_v"}
 SCORE = "sum[l](q[l]*k[l])"
 CAUSAL = "T[i,j] = where(j <= i, S[i,j], -inf); A = softmax(T); "
+CAUSAL_WEIGHTS = SCALED_SCORES + CAUSAL
 # rows permuted by p: B stands for W_Q W_Kᵀ/√d_k
 PERMUTED = "Y[i,k] = X[p[i],k]; S = Y @ B @ Y.T; F[i,k] = sum[j](exp(S[i,j]) * Y[j,k])"
 COUNTED = "c[m] = sum[j](delta(p[j], m)) * ones(n)[m]; S = X @ B @ X.T; F[i,k] = sum[m](c[m] * exp(S[p[i],m]) * X[m,k])"

@@ -7,8 +7,13 @@ LAYERNORM_SHAPES = {"x": "d", "epsilon": "", "gamma": "d", "beta": "d"}
 LAYERNORM_IN_STEPS = "mu = mean(x); c = x - mu; v = mean(c**2); s = sqrt(v + epsilon); xhat = c / s"
 # the document N's variant, with ε outside the root
 SIGMA_PLUS_EPS = "c = x - mean(x); v = mean(c**2); s = sqrt(v); xhat = c / (s + epsilon); y = gamma * xhat + beta"
-BATCHNORM = "xhat = layernorm(X, eps=epsilon, axis=0); Y = gamma * xhat + beta"
 BATCHNORM_SHAPES = {"X": "n,d", "epsilon": "", "gamma": "d", "beta": "d"}
+
+
+def normalised(axis: int) -> str:
+    """The rows (axis 1, LayerNorm) or columns (axis 0, BatchNorm) of a matrix, normalised."""
+    return f"xhat = layernorm(X, eps=epsilon, axis={axis}); Y = gamma * xhat + beta"
+
 
 add(
     Entry(
@@ -140,7 +145,7 @@ add(
         "proved",
         r"\frac{\partial \operatorname{LN}(X)_{ir}}{\partial X_{js}} = 0 \;(i \ne j),\quad"
         r" \frac{\partial \operatorname{BN}(X)_{ir}}{\partial X_{js}} = 0 \;(r \ne s)",
-        BATCHNORM,
+        normalised(0),
         BATCHNORM_SHAPES,
         ("gamma", "beta", "X"),
         "Y_bar",

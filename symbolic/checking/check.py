@@ -32,12 +32,11 @@ from gradproof.symbolic.judging.hints import factor, under_assumption
 from gradproof.symbolic.judging.normal_form import vanishes
 from gradproof.symbolic.judging.polynomials import NoNormalForm
 from gradproof.symbolic.judging.proving import further_proof, summary
-from gradproof.symbolic.judging.reaching import Reach
+from gradproof.symbolic.judging.reaching import Reach, compared_everywhere
 from gradproof.symbolic.judging.sampling import (
     Comparison,
     Draw,
     compared,
-    compared_at,
     drawn,
     equal_modulo_prime,
     sides,
@@ -142,10 +141,7 @@ def correct_text(question: Question) -> str:
 def judged(question: Question) -> Verdict:
     """The verdict on a claim of the right shape."""
     pair = question.pair
-    found = compared(pair)
-    if found.differs is None and found.compared:
-        reach = Reach(pair)
-        found = found.and_then(compared_at(pair, reach.points()))
+    found, reach = compared_everywhere(pair)
     if found.differs is not None:
         return refuted(question, found.differs)
     if not found.compared:

@@ -24,7 +24,7 @@ from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import inferred
 from gradproof.symbolic.language.syntax import Program
 from gradproof.symbolic.printing import latex, text
-from gradproof.symbolic.printing.convention import convention
+from gradproof.symbolic.printing.convention import convention, ranges
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class Derivation:
     listed: tuple[str, ...] = ()  # derived arrays that are printed among the results, in this order
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"
+    directions: Mapping[str, str] = field(default_factory=dict)  # along which a variable changes
 
     @cached_property
     def definitions(self) -> tuple[Equation, ...]:
@@ -122,8 +123,10 @@ class Derivation:
         return latex.system_latex([*self.definitions, *self.results], self.system, form or self.form, self.letters)
 
     def conventions(self, lang: str = "en") -> list[str]:
-        """How the derivative by each variable with declared properties is meant."""
-        return [words for name in self.wrt if (words := convention(self.forward.arrays[name], lang))]
+        """How the derivative by each variable with declared properties is meant, and for which sizes it is printed."""
+        shown = [*self.value_equations, *self.definitions, *self.results]
+        found = [*(convention(self.forward.arrays[name], lang) for name in self.wrt), ranges(shown, lang)]
+        return [words for words in found if words]
 
     @property
     def value_equations(self) -> tuple[Equation, ...]:

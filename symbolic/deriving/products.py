@@ -49,7 +49,8 @@ def jacobian(
     log.steps = list(found.steps)
     gradients, folded = {}, found.system
     for name in found.wrt:
-        role = Role(Kind.JACOBIAN, found.output, folded.arrays[found.output].role, name)
+        source = folded.arrays[found.output].role
+        role = Role(Kind.JACOBIAN, found.output, source, name, turned=layout == "denominator")
         array, equation = _unit(found, name, folded.free_name(suggested(role.kind, name)), role, layout, log)
         folded = folded.extended([array], [equation], [*folded.outputs, array.name])
         gradients[name] = Gradient(name, equation, folded)
@@ -94,7 +95,7 @@ def turned(found: Derivation) -> Derivation:
         outs = out_letters(array.rank)
         body = equation.at(outs[::-1])
         label = rf"\partial {found.output}/\partial {name}"
-        role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True)
+        role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True, turned=True)
         new = Array(system.free_name(f"D_{name}"), array.shape[::-1], array.starts[::-1], latex=label, role=role)
         system = system.extended([new], [whole(new, body)], [*system.outputs, new.name])
         gradients[name] = Gradient(name, system.equations[-1], system)
@@ -201,9 +202,10 @@ def jvp(
     (dot,) = raw.outputs
     kept, absorbed = ([found for name in group if (found := raw.of(Kind.TANGENT, name))] for group in (keep, absorb))
     folded = log.fold(raw, derived, kept, [dot], output, absorbed)
-    gradient = Gradient(output, folded.defined[dot][0], folded)
+    gradients = {output: Gradient(output, folded.defined[dot][0], folded)}
     return Derivation(
-        program.text, program, system, folded, output, tuple(directions), None, {output: gradient}, tuple(log.steps)
+        *(program.text, program, system, folded, output, tuple(directions), None, gradients, tuple(log.steps)),
+        directions=dict(directions),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sympy import Add, Expr, Integer, Mul, S
+from sympy import Add, Expr, Function, Integer, Mul, S
 
 from gradproof.symbolic.equations.expr import Access, compare, letters, map_accesses, names, out_letters
 from gradproof.symbolic.equations.functions import where
@@ -124,11 +124,17 @@ def dropped(system: System, name: str, mask: str, called: str = "") -> System:
     return behind(system, name, called, make, [array]) if called else changed(system, name, make, [array])
 
 
-def plus(system: System, name: str, other: str, axes: Sequence[int] | None = None) -> System:
-    """An array plus an input: of its own shape (a residual connection), or over some of its axes (a bias)."""
-    axes = range(system.arrays[name].rank) if axes is None else axes
-    array = Array(other, _shape(system, name, axes))
-    return changed(system, name, lambda body, place: body + Access(other, *(place[k] for k in axes)), [array])
+def biased(system: System, name: str, bias: str, axes: Sequence[int]) -> System:
+    """An array plus an input over some of its axes."""
+    array = Array(bias, _shape(system, name, axes))
+    return changed(system, name, lambda body, place: body + Access(bias, *(place[k] for k in axes)), [array])
+
+
+def residual(system: System, name: str, source: str) -> System:
+    """An input of the shape of an array, the first of all, plus that array."""
+    array = Array(source, system.arrays[name].shape)
+    whole = changed(system, name, lambda body, place: body + Access(source, *place), [array])
+    return replace(whole, arrays={source: array, **whole.arrays}, _cache={})
 
 
 def added(system: System, name: str, summand: System, axes: Sequence[int] | None = None) -> System:
@@ -188,7 +194,7 @@ def product(system: System, called: str, factors: Sequence[str]) -> System:
         return Mul(*args)
 
     equations = [rewritten(e, lambda expr: rewrite(expr, visit)) for e in system.equations]
-    last = max(k for k, e in enumerate(equations) if e.name in factors)
+    last = max((k for k, e in enumerate(equations) if e.name in factors), default=-1)
     arrays = {**system.arrays, called: array.like(called, PLAIN)}
     ordered = (*equations[: last + 1], new, *equations[last + 1 :])
     return replace(system, arrays=arrays, equations=ordered, _cache={})
@@ -225,12 +231,12 @@ def abbreviated(system: System, numbers: System) -> System:
     return part(system, system.outputs)
 
 
-def applied(system: System, function: str, definition: System) -> System:
+def applied(system: System, function: type[Function], definition: System) -> System:
     """The system with a definition, of one scalar, for a function of which only the name was known (`sigma`)."""
     (argument,), (equation,) = definition.inputs, definition.equations
 
     def visit(node: Expr) -> Expr | None:
-        if str(getattr(node, "func", "")) != function:
+        if not isinstance(node, function):
             return None
         (inner,) = node.args
         return map_accesses(equation.body, lambda _: rewrite(inner, visit), [argument], [])

@@ -267,6 +267,8 @@ class Point:
     def found(self, name: str, index: tuple[int, ...]) -> Value:
         """An entry that is not known yet: given, defined, or random."""
         if name in self.given:
+            if index not in self.given[name]:
+                self._check_range(name, index)
             return self.given[name][index]
         if name in self.system.defined:
             return self.by_definition(name, index)

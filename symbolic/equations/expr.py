@@ -22,15 +22,27 @@ from sympy.core.symbol import Str
 Axis = tuple["Index", Expr, Expr]  # letter, first value, one past the last
 
 
-class Index(Symbol):
+class Named(Symbol):
+    """A symbol whose name says all of it, to pickle and to copy too."""
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, bool]]:
+        return (self.name,), {}
+
+
+class Index(Named):
     """An index letter."""
 
     def __new__(cls, name: str) -> Index:
         return Symbol.__new__(cls, name, integer=True)
 
 
-class Size(Symbol):
-    """A size: a positive integer known only by its name."""
+class Size(Named):
+    """A size: a positive integer known only by its name.
+
+    >>> import copy
+    >>> copy.deepcopy(Size("n") + 1)
+    n + 1
+    """
 
     def __new__(cls, name: str) -> Size:
         return Symbol.__new__(cls, name, integer=True, positive=True)

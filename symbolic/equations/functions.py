@@ -145,7 +145,7 @@ def spelled(function: Function) -> str:
     >>> spelled(sympy.tanh(sympy.Symbol("x")))
     'tanh'
     """
-    return type(function).__name__
+    return "absolute" if isinstance(function, sympy.Abs) else type(function).__name__
 
 
 # What a user may call with one argument, written in terms of the table above.

@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import islice, permutations, product
 from math import prod
 
 import sympy
@@ -28,12 +28,23 @@ from gradproof.symbolic.equations.system import System, out_letters
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import at_least_one, small_sizes
 from gradproof.symbolic.judging.polynomials import nonnegative_square
-from gradproof.symbolic.judging.sampling import KINDS, Draw, Pair, Sizes, drawn, point_at
+from gradproof.symbolic.judging.sampling import (
+    KINDS,
+    Comparison,
+    Draw,
+    Pair,
+    Sizes,
+    compared,
+    compared_at,
+    drawn,
+    point_at,
+)
 from gradproof.symbolic.printing import text
 
 KINKED = (relu, absolute, sign, sympy.Abs)
 ROUNDS = 2  # boundaries of one switch that are closed in on
 MAX_SWITCHES = 24
+MAX_PAIRS = 20  # of switches that are looked at together
 HALVINGS = 30
 BESIDE = Fraction(1, 50)  # how far beside a boundary, in parts of the way from one side to the other
 FAR = tuple(Fraction(10) ** power for power in (1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -6, 9, 12))
@@ -121,19 +132,50 @@ class Reach:
         """Where both sides are to be compared."""
         for k, sizes in enumerate(self.sizes()):
             yield drawn(self.pair, sizes, self.seed + k, "small")
-        rare: list[tuple[Switch, Draw]] = []
+        known: dict[Switch, dict[int, Draw]] = {}
         for switch in self.real:
             seen: set[int] = set()
             for round_ in range(ROUNDS):
-                sides = self.both_sides(switch, round_)
-                seen |= set(sides)
-                rare += [(switch, draw) for draw, far in sides.values() if far and not round_]
-                if {-1, 1} <= set(sides):
-                    yield from self.boundary(switch, sides[-1][0], sides[1][0], round_)
-                else:
-                    yield from (draw for draw, far in sides.values() if far)
+                found = self.both_sides(switch, round_)
+                yield from self._around(switch, found, round_)
+                seen |= set(found)
+                known.setdefault(switch, {side: draw for side, (draw, _) in found.items() if side})
             self.missing += [switch.shown(self.pair.system, side) for side in self._open(switch) if side not in seen]
-        yield from self._together(rare)
+        for one, other in islice(permutations(known, 2), MAX_PAIRS):
+            yield from self._together(one, other, known)
+
+    def _around(self, switch: Switch, found: dict[int, tuple[Draw, bool]], round_: int) -> list[Draw]:
+        """The points around the boundary of a switch; where only one side is found, those that lie far away."""
+        if {-1, 1} <= set(found):
+            return self.boundary(switch, found[-1][0], found[1][0], round_)
+        return [draw for draw, far in found.values() if far]
+
+    def _together(self, one: Switch, other: Switch, known: dict[Switch, dict[int, Draw]]) -> Iterator[Draw]:
+        """Both sides of one switch on each side of another one, as far as they can be reached."""
+        own = [name for name in self._reads(other) if name not in self._reads(one)]
+        for draw in known[one].values() if own else ():
+            found = self.both_sides(other, 0, draw, own)
+            yield from (point for point, _ in found.values())
+            yield from self._around(other, found, 1)
+        if not own:  # both hang on the same numbers
+            seen: set[tuple[int | None, ...]] = set()
+            for draw in (*known[one].values(), *known[other].values(), *self._pool()):
+                signs = tuple(self._sign(switch, draw) for switch in (one, other))
+                if None not in signs and signs not in seen:
+                    seen.add(signs)
+                    yield draw
+
+    def _pool(self) -> Iterator[Draw]:
+        sizes = small_sizes(self.pair.system, self.seed)
+        for k, kind in enumerate((*KINDS, *KINDS)):
+            yield drawn(self.pair, sizes, self.seed + 1000 + k, kind)
+
+    def _sign(self, switch: Switch, draw: Draw) -> int | None:
+        at = self._place(switch, draw, 0)
+        try:
+            return None if at is None else switch.sign(point_at(self.pair, draw), at)
+        except GradproofError:
+            return None
 
     def _open(self, switch: Switch) -> list[int]:
         """The signs that a switch may have as far as is known."""
@@ -141,41 +183,51 @@ class Reach:
 
     # --- numbers
 
-    def both_sides(self, switch: Switch, round_: int = 0) -> dict[int, tuple[Draw, bool]]:
-        """A point for each sign that is found, all of the same sizes, and whether it was sought far away."""
-        pair, seed = self.pair, self.seed + round_
-        sizes = small_sizes(pair.system, seed)
-        at = self._place(switch, drawn(pair, sizes, seed), round_)
+    def both_sides(
+        self, switch: Switch, round_: int = 0, base: Draw | None = None, vary: Sequence[str] | None = None
+    ) -> dict[int, tuple[Draw, bool]]:
+        """A point for each sign that is found, all of the same sizes, and whether it was sought far away.
+
+        With `base`, only the arrays in `vary` take other numbers than they have there.
+        """
+        seed = self.seed + round_
+        first = drawn(self.pair, small_sizes(self.pair.system, seed), seed) if base is None else base
+        at = self._place(switch, first, round_)
         found: dict[int, tuple[Draw, bool]] = {}
-        if at is None:
-            return found
-        first = drawn(pair, sizes, seed)
-        for k, kind in enumerate(KINDS):
-            self._note(switch, self._like(first, drawn(pair, sizes, seed + 100 * k, kind)), at, found, False)
+        for draw, far in self._moved(switch, first, seed, vary) if at is not None else ():
+            try:
+                side = switch.sign(point_at(self.pair, draw), at or {})
+            except GradproofError:
+                continue
+            if side is not None:
+                found.setdefault(side, (draw, far))
             if {-1, 1} <= set(found):
-                return found
-        reads = self._reads(switch)
-        base = self._like(first, drawn(pair, sizes, seed, "positive"))
-        for scale, towards in product(FAR, (1, -1)):
-            for names_ in [reads, *([name] for name in reads)] if len(reads) > 1 else [reads]:
-                draw = base
-                for name in names_:
-                    draw = draw.with_entries(name, {p: v * scale * towards for p, v in base.free[name].items()})
-                self._note(switch, draw, at, found, True)
-                if {-1, 1} <= set(found):
-                    return found
+                break
         return found
+
+    def _moved(self, switch: Switch, first: Draw, seed: int, vary: Sequence[str] | None) -> Iterator[tuple[Draw, bool]]:
+        """Points of the same sizes and integers: other numbers, then numbers that are much larger or smaller."""
+        numbers = [name for name in first.free if self.pair.system.arrays[name].below is None]
+        changed = [name for name in numbers if vary is None or name in vary]
+
+        def like(other: Draw) -> Draw:
+            return replace(first, free={**first.free, **{n: other.free[n] for n in changed}}, digits=other.digits)
+
+        if vary is not None:
+            yield first, False
+        for k, kind in enumerate(KINDS):
+            yield like(drawn(self.pair, first.sizes, seed + 100 * k, kind)), False
+        reads = [name for name in self._reads(switch) if name in changed]
+        base = like(drawn(self.pair, first.sizes, seed, "positive"))
+        for scale, towards in product(FAR, (1, -1)):
+            for some in [reads, *([name] for name in reads)] if len(reads) > 1 else [reads]:
+                draw = base
+                for name in some:
+                    draw = draw.with_entries(name, {p: v * scale * towards for p, v in base.free[name].items()})
+                yield draw, True
 
     def _place(self, switch: Switch, draw: Draw, round_: int) -> Letters | None:
         return switch.assignment(point_at(self.pair, draw), random.Random(repr((self.seed, round_, "letters"))))
-
-    def _note(self, switch: Switch, draw: Draw, at: Letters, found: dict[int, tuple[Draw, bool]], far: bool) -> None:
-        try:
-            side = switch.sign(point_at(self.pair, draw), at)
-        except GradproofError:
-            return
-        if side is not None:
-            found.setdefault(side, (draw, far))
 
     def _reads(self, switch: Switch) -> list[str]:
         """The arrays of numbers that a switch depends on."""
@@ -188,11 +240,6 @@ class Reach:
             for name in inputs
             if system.arrays[name].below is None and name in self.pair.inputs and name in {*direct, *below}
         ]
-
-    def _like(self, first: Draw, draw: Draw) -> Draw:
-        """The draw with the integers of another one."""
-        integers = {name: first.free[name] for name in first.free if self.pair.system.arrays[name].below is not None}
-        return replace(draw, free={**draw.free, **integers})
 
     def boundary(self, switch: Switch, low: Draw, high: Draw, round_: int = 0) -> list[Draw]:
         """Points next to where a switch changes its sign between two points, on both sides, and a little beside."""
@@ -211,13 +258,6 @@ class Reach:
             ends[side > 0] = middle
         beside = [] if round_ else [max(Fraction(0), ends[0] - BESIDE), min(Fraction(1), ends[1] + BESIDE)]
         return [between(low, high, t) for t in (*ends, *beside)]
-
-    def _together(self, rare: Sequence[tuple[Switch, Draw]]) -> Iterator[Draw]:
-        """Rare branches of two switches at once, where these depend on other arrays."""
-        for (one, first), (other, second) in combinations(rare, 2):
-            own = set(self._reads(other)) - set(self._reads(one))
-            if own and first.sizes == second.sizes:
-                yield replace(first, free={**first.free, **{name: second.free[name] for name in own}})
 
     # --- sizes
 
@@ -286,6 +326,14 @@ class Reach:
 
 
 LARGE = 11
+
+
+def compared_everywhere(pair: Pair, seed: int = 0) -> tuple[Comparison, Reach]:
+    """Compare the two sides at random points and, where these do not differ, wherever a switch asks for it."""
+    reach, found = Reach(pair, seed), compared(pair, seed)
+    if found.differs is None and found.compared:
+        found = found.and_then(compared_at(pair, reach.points()))
+    return found, reach
 
 
 def lengths(system: System) -> list[Expr]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradproof.models.decoding.filters import best, top_k_filter, top_p_filter
 from gradproof.models.decoding.search import (
-    Step,
+    NextWord,
     _draw,
     beam_search,
     greedy,
@@ -32,7 +32,7 @@ def log_softmax(x: np.ndarray) -> np.ndarray:
     return x - np.logaddexp.reduce(x, axis=-1, keepdims=True)
 
 
-def random_model(size: int, seed: int, sharpness: float = 2.0) -> Step:
+def random_model(size: int, seed: int, sharpness: float = 2.0) -> NextWord:
     """Next-token scores that depend on every token so far."""
     rng = np.random.default_rng(seed)
     weights = rng.normal(scale=sharpness, size=(40, size, size))
@@ -43,7 +43,9 @@ def random_model(size: int, seed: int, sharpness: float = 2.0) -> Step:
     return step
 
 
-def all_hypotheses(step: Step, prompt: list[int], size: int, limit: int, alpha: float, count_end: bool) -> list[tuple]:
+def all_hypotheses(
+    step: NextWord, prompt: list[int], size: int, limit: int, alpha: float, count_end: bool
+) -> list[tuple]:
     """Every sequence of at most `limit` new tokens that ends, and every unfinished one of that length, best first."""
     found = []
     for length in range(1, limit + 1):
@@ -88,7 +90,7 @@ def test_a_beam_of_width_one_is_greedy(seed: int, alpha: float) -> None:
 
 
 def naive_beam(
-    step: Step, prompt: list[int], limit: int, width: int, n_best: int, alpha: float, stop_early: bool
+    step: NextWord, prompt: list[int], limit: int, width: int, n_best: int, alpha: float, stop_early: bool
 ) -> list[tuple]:
     """The same search for one row with Python lists."""
     opened, ended = [(0.0, tuple(prompt))], []

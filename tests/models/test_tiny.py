@@ -16,7 +16,7 @@ from gradproof.models.training import tiny
 
 
 @pytest.mark.parametrize("row", [*tiny.evidence(), *tiny.loss_and_weight()], ids=lambda row: row.label)
-def test_every_printed_number(row: tiny.Row) -> None:
+def test_every_printed_number(row: tiny.PrintedNumber) -> None:
     assert tiny.agrees(row)
 
 

@@ -17,6 +17,7 @@ from gradproof.numeric.compile import compile_for, compile_jax, source_for
 from gradproof.numeric.lowering.nodes import RESERVED
 from gradproof.numeric.samples import Sample, relative_error
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
 
 # expression, shapes, by which variables, and what else `derive` is asked for
@@ -85,6 +86,21 @@ def test_a_size_that_no_array_shows_is_static_under_jit() -> None:
     code = compile_jax(build("y = x / n", {"x": "n+m"}))
     assert '@partial(jax.jit, static_argnames=("n",))' in code.source
     assert code(x=[2.0, 4.0], n=2)["y"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("backend", LIBRARIES)
+def test_a_missing_library_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "gradproof.numeric.emitters.torch_arguments", raising=False)
+    monkeypatch.setitem(sys.modules, backend, None)
+    with pytest.raises(GradproofError, match=f"{backend} is not installed"):
+        compile_for(emitter(backend), derive("sum(x**2)", {"x": "n"}, "x"))
+
+
+def test_a_recurrence_is_a_loop_of_jax_unless_a_slice_depends_on_the_step() -> None:
+    text, shapes, wrt, _ = FORMS["recurrence"]
+    assert source_for("jax", derive(text, shapes, wrt.split(","))).count("jax.lax.fori_loop(") == 2
+    text, shapes, wrt, _ = FORMS["stride"]
+    assert "for k in range(" in source_for("jax", derive(text, shapes, wrt.split(",")))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,6 +1,8 @@
 """Numbers that must come out, computed from the equations of the catalogue and by the models' code."""
 
+import ast
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +161,16 @@ ROWS = [
 @pytest.mark.parametrize("row, passed", ROWS)
 def test_rows(row: Evidence, passed: bool) -> None:
     assert row.passed is passed and ("FAILED" in str(row)) is not passed
+
+
+ROOT = Path(__file__).resolve().parents[3]
+EVIDENCE = [*sorted((ROOT / "models/evidence").glob("*.py")), *sorted((ROOT / "models/experiments").glob("*.py"))]
+
+
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda path: path.stem)
+def test_a_row_of_evidence_is_computed(path: Path) -> None:
+    """What a row compares is no literal: `holds("…", True)` would be a claim, not evidence."""
+    rows = ("same", "apart", "at_most", "at_least", "holds")
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in rows:
+            assert any(isinstance(part, ast.Name) for part in ast.walk(node.args[1])), ast.unparse(node)
