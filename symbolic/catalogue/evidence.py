@@ -1,6 +1,7 @@
 """Rows of numbers for what no derivation can show, and how a formula is evaluated at given numbers.
 
-An entry names a function ("module:function") that returns a list of `Evidence`. `at` evaluates an expression of the
+An entry names a function ("module:function") that returns a list of `Evidence`; ours lie in `models/evidence`, where
+everything can be imported. `at` evaluates an expression of the
 catalogue, and its derivatives, at a point to 40 digits, so that a printed number is checked against the very equations.
 """
 

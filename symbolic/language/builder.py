@@ -116,7 +116,7 @@ class Builder:
             if slope == 0 or letters(slope) or not (nonnegative(slope) or nonnegative(-slope)):
                 continue
             rest = (reading.index - slope * letter.index).expand()
-            low, high = _extremes(
+            low, high = extremes(
                 rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
             )
             if low is None or high is None:
@@ -341,7 +341,7 @@ def _whole(expr: Expr, divisor: Expr) -> Expr | None:
     return None if any(power.exp.is_negative for power in rest.atoms(Pow)) else (floor(constant) + rest).expand()
 
 
-def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
+def extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
     """The smallest and largest value of an affine expression over known ranges; None where a range is unknown."""
     low = high = expr.expand()
     for letter, lower, upper in axes:
