@@ -27,6 +27,7 @@ from gradproof.symbolic.folding.checks import same_values
 from gradproof.symbolic.folding.fold import facts, normalise, size
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import restored, withheld
+from gradproof.symbolic.folding.textbook import textbook
 from gradproof.symbolic.language.syntax import Program
 from gradproof.symbolic.printing import text
 
@@ -201,7 +202,7 @@ def jvp(
     log.tangents(raw, system, derived, output, directions)
     (dot,) = raw.outputs
     kept, absorbed = ([found for name in group if (found := raw.of(Kind.TANGENT, name))] for group in (keep, absorb))
-    folded = log.fold(raw, derived, kept, [dot], output, absorbed)
+    folded = textbook(raw, derived, log.move, keep=kept, absorb=absorbed, beside=[output])
     gradients = {output: Gradient(output, folded.defined[dot][0], folded)}
     return Derivation(
         *(program.text, program, system, folded, output, tuple(directions), None, gradients, tuple(log.steps)),
@@ -252,7 +253,7 @@ def propagation(system: System, variable: str, program: Program, lang: str = "en
     derived = list(dict.fromkeys(names_new[name] for name in roles if name in raw.defined))
     log.propagations(raw, new, names_new, variable)
     keep = derived if new.recurrent(names_new[dot]) else ()
-    folded = log.fold(new, derived, keep, [names_new[dot]], output)
+    folded = textbook(new, derived, log.move, keep=keep, beside=[output])
     listed = tuple(name for name in derived if name in folded.defined)
     gradient = Gradient(variable, folded.defined[names_new[dot]][-1], folded)
     return Derivation(
