@@ -96,7 +96,7 @@ ROWS = [
     ("sum(gelu(X @ W) * G)", {"X": "n,d", "W": "d,k", "G": "n,k"}, None, ["X @ W"], ["W.T @ X.T"]),
     ("sum[i, j=0:i](A[i,j]**2)", {"A": "n,n"}, None, [], ["einsum"]),
     ("outer(x, y)", {"x": "n", "y": "m"}, "G", ["x[:, None] * y", "x_bar = G @ y", "y_bar = G.T @ x"], []),
-    ("sum((X - X@W@W.T)**2)", {"X": "n,d", "W": "d,k"}, None, ["XW = X @ W"], ["W @ W.T"]),
+    ("sum((X - X@W@W.T)**2)", {"X": "n,d", "W": "d,k"}, None, ["XW = X @ W"], ["WW ="]),
     ("y[i,j] = x[i,t[i,j]]; sum(y*g)", {"x": "n,m", "t": "n,p:index=m", "g": "n,p"},
      None, ["np.add.at(x_bar, (index[:, None], t), g)"], []),
     ("sum((x[2:] + a)**2)", {"x": "n", "a": ""}, None, ["max(0, n - 2) * a", "x_bar = np.zeros_like(x)"], ["np.pad"]),
