@@ -25,28 +25,27 @@ def torch_results(
     found: dict[str, Tensor] = {}
     gradients: dict[str, Tensor] | None = None
     for name in sample.gradients:
-        kind = sample.kind(name)
-        if kind == "gradient":
+        kind, by = sample.kind(name), [variables.index(v) for v in sample.variables(name) if v in variables]
+        if kind in ("gradient", "turned gradient"):
             gradients = gradients or _gradients(sample, forward, point)
-            found[name] = gradients[name]
-        elif kind in ("jacobian", "transposed"):
-            found[name] = _jacobian(forward, point, variables.index(name))
+            found[name] = gradients[variables[by[0]]]
+        elif kind in ("jacobian", "turned jacobian"):
+            found[name] = _jacobian(forward, point, by[0])
         elif kind == "hessian":
-            row, column = (name.split(",") * 2)[:2]
-            found[name] = _hessian(forward, point, variables.index(row), variables.index(column))
+            found[name] = _hessian(forward, point, *by)
         elif kind == "tangent":
             along = [torch.as_tensor(sample.inputs[d], dtype=torch.float64, device=used) for d in sample.directions]
             found[name] = functional.jvp(forward, tuple(point), tuple(along))[1]
         elif kind == "product":
             vector = torch.as_tensor(sample.inputs[sample.directions[0]], dtype=torch.float64, device=used)
-            gradient = sample.role(name).source
-            assert gradient is not None
-            position = variables.index(gradient.of)
-            found[name] = functional.hvp(_of_one(forward, point, position), point[position], vector)[1]
+            found[name] = functional.hvp(_of_one(forward, point, by[0]), point[by[0]], vector)[1]
     results = {}
     for name, result in found.items():
         array = result.detach().cpu().numpy()
-        results[name] = sample.contracted(array, "transposed") if sample.kind(name) == "transposed" else array
+        kind = sample.kind(name)
+        results[name] = array.transpose() if kind == "turned gradient" else array
+        if kind == "turned jacobian":
+            results[name] = sample.contracted(array, kind)
     return used, value.detach().cpu().numpy(), results
 
 

@@ -42,6 +42,17 @@ def relative_error(mine: np.ndarray, theirs: np.ndarray) -> float:
     return float(np.abs(mine - theirs).max(initial=0.0)) / scale
 
 
+# what the array of a result is, and whether it is turned: what it is compared with
+COMPARED = {
+    (Kind.ADJOINT, False): "gradient",
+    (Kind.GRADIENT, True): "turned gradient",
+    (Kind.JACOBIAN, False): "jacobian",
+    (Kind.JACOBIAN, True): "turned jacobian",
+    (Kind.PROPAGATION, False): "jacobian",
+    (Kind.HESSIAN, False): "hessian",
+}
+
+
 @dataclass(frozen=True)
 class Sample:
     """A derivation at random inputs, with the results of its generated code."""
@@ -92,31 +103,27 @@ class Sample:
     @property
     def directions(self) -> list[str]:
         """The arrays along which variables change, in the order of the variables (a Jacobian–vector product)."""
-        known = {*self.derivation.forward.inputs, self.derivation.cotangent}
-        return [array.name for array in self.compiled.arguments.declared if array.name not in known]
+        return list(self.derivation.directions.values())
 
     def role(self, name: str) -> Role:
         """What the array of a result is."""
         return self.system.arrays[self.derivation.gradients[name].equation.name].role
 
     def kind(self, name: str) -> str:
-        """What a result is, by its role and shape."""
-        out, shape, role = self.shape(self.derivation.output), self.gradients[name].shape, self.role(name)
-        variables = name.split(",")
-        if role.kind is Kind.TANGENT and role.source is not None and role.source.kind is Kind.GRADIENT:
-            return "product"
-        if not all(variable in self.derivation.forward.arrays for variable in variables):
-            return "other"
-        sides = [self.shape(variable) for variable in variables]
-        if self.directions:
-            return "tangent" if name == self.derivation.output and shape == out else "other"
-        if len(sides) == 1 and shape == sides[0] and (out == () or self.cotangent is not None):
-            return "gradient"
-        if out == () and shape == (*sides[0], *sides[-1]):
-            return "hessian"
-        if len(sides) == 1 and shape == (*out, *sides[0]):
-            return "jacobian"
-        return "transposed" if len(sides) == 1 and shape == (*sides[0], *out) else "other"
+        """What a result is: a row of `COMPARED`, or "tangent" of the output, "product" of a Hessian, or "other"."""
+        role = self.role(name)
+        if role.kind is Kind.TANGENT:
+            second = role.source is not None and role.source.kind is Kind.GRADIENT
+            return "product" if second else "tangent" if role.of == self.derivation.output else "other"
+        return COMPARED.get((role.kind, role.turned), "other")
+
+    def variables(self, name: str) -> tuple[str, ...]:
+        """What a result is the derivative by."""
+        role = self.role(name)
+        if role.kind is Kind.TANGENT:
+            return (role.source.of,) if role.source else ()
+        pairs = {Kind.HESSIAN: (role.of, role.along)}
+        return pairs.get(role.kind, (role.along if role.kind in (Kind.JACOBIAN, Kind.PROPAGATION) else role.of,))
 
     @cached_property
     def forward(self) -> Callable[[Arrays], np.ndarray]:
@@ -135,10 +142,11 @@ class Sample:
     def contracted(self, jacobian: np.ndarray, kind: str) -> np.ndarray:
         """What a result should be, given the Jacobian with the output's axes first."""
         rank = self.value.ndim
-        if kind == "gradient":
+        if kind in ("gradient", "turned gradient"):
             weight = np.ones(()) if self.cotangent is None else self.cotangent
-            return np.tensordot(weight, jacobian, axes=rank)
-        if kind == "transposed":
+            found = np.tensordot(weight, jacobian, axes=rank)
+            return found if kind == "gradient" else found.transpose()
+        if kind == "turned jacobian":
             order = [*range(rank, jacobian.ndim), *range(rank)]
             return jacobian.transpose(order)
         return jacobian

@@ -207,6 +207,21 @@ FIRST: list[tuple[str, dict[str, str], str]] = [
     ("y[i] = sum[k](w[k]*x[i+k]); sum(y**2)", {"w": "m", "x": "n+m-1"}, "w,x"),
     ("y[i] = sum[k](w[k]*x[2*i+k]); sum(y**2)", {"w": "m", "x": "2*p+m-2"}, "w,x"),
     ("y[i,j] = sum[a,b](K[a,b]*x[i+a,j+b]); sum(tanh(y))", {"K": "p,q", "x": "n+p-1,m+q-1"}, "K,x"),
+    (
+        "sum[b,r=0:2,s=0:2](g[b,2*r+s]*x[b,2*r+s]*u[b,r]*w[2*r+s])",
+        {"g": "B,4", "x": "B,4", "u": "B,2", "w": "4"},
+        "w,x,u",
+    ),
+    (
+        "sum[b,r,s=0:p](g[b,p*r+s]*x[b,p*r+s]*u[b,r]*w[p*r+s])",
+        {"g": "B,p*G", "x": "B,p*G", "u": "B,G", "w": "p*G"},
+        "w,x",
+    ),
+    (
+        "sum[b,r,o=0:q,c=0:p,t,k](x[b,p*r+c,t+k]*w[q*r+o,c,k]*g[b,q*r+o,t])",
+        {"x": "B,p*G,T+K-1", "w": "q*G,p,K", "g": "B,q*G,T"},
+        "w,x",
+    ),
     ("y[i] = max[k=0:2](x[2*i+k]); sum(y*g)", {"x": "2*p", "g": "p"}, "x"),
     ("R[s] = x[n-1-s]; sum(R * x)", {"x": "n"}, "x"),
     ("R[s] = x[s+1]; sum(R**2)", {"x": "n"}, "x"),

@@ -1,4 +1,4 @@
-"""Decoding step by step: `stepper(model)` gives the function that `decoding.py` asks for the next token.
+"""Decoding step by step: `stepper(model)` gives the function that `search.py` asks for the next token.
 
 A Transformer keeps the keys and values of all earlier positions, a recurrent decoder its states. Both run the equations
 of training: the projections of new positions, and attention from them to everything kept.

@@ -1,1 +1,1 @@
-"""Numbers for catalogue entries that need the models."""
+"""Numbers for the catalogue's entries, a file for each subject: a function returns rows of `Evidence`."""

@@ -23,14 +23,14 @@ from sympy import Expr, S
 
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.numeric.lowering.nodes import identifier
-from gradproof.numeric.passes.halves import backward_system, forward_system
 from gradproof.symbolic.deriving.derivation import derive_system
 from gradproof.symbolic.equations.calculus import adjoint
 from gradproof.symbolic.equations.expr import Access, out_letters, reduce_
 from gradproof.symbolic.equations.roles import PLAIN
 from gradproof.symbolic.equations.system import Array as Named
 from gradproof.symbolic.equations.system import Equation, System
-from gradproof.symbolic.folding.fold import fold
+from gradproof.symbolic.folding.halves import backward_system, forward_system
+from gradproof.symbolic.folding.textbook import textbook
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
 
@@ -119,7 +119,7 @@ def derived(equations: Equations, checked: bool = False) -> System:
     if checked:
         return derive_system(system, wrt, None, (), parse("0")).system
     raw = adjoint(system, wrt)
-    return fold(raw, [e.name for e in raw.equations if e.name not in system.defined])
+    return textbook(raw, [e.name for e in raw.equations if e.name not in system.defined])
 
 
 class Block:

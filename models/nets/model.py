@@ -167,6 +167,10 @@ class Model(ABC, Generic[BatchType]):
     def logit_step(self) -> Placed:
         """The last block without the loss: it writes the logits `l` and their log-probabilities `lp`."""
 
+    def source_weights(self, values: Mapping[str, Array]) -> Array | None:
+        """The weights (heads,T,S) with which the last layer attends to the first source of a batch, if it does."""
+        return None
+
 
 class Dropout:
     """Draws the masks of a pass: 0 with probability `rate`, else 1/(1 − rate); reproducible from the seed."""

@@ -49,6 +49,6 @@ def sinusoids(count: int, width: int, start: int = 0) -> Array:
 
 
 def rotations(count: int, width: int, start: int = 0) -> tuple[Array, Array]:
-    """C (count, p) and Z (count, 2, p) as `equations.rotation` reads them; Z has − for the first of each pair."""
+    """C (count, p) and Z (count, 2, p) as the rotation of queries and keys reads them; Z has − for c = 0."""
     cosine, sine = angles(count, width, start)
     return cosine, np.stack([-sine, sine], axis=1)

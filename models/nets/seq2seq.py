@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -188,6 +189,11 @@ class Seq2Seq(Model[PairBatch]):
         value = self.evaluation_steps[-1].reads["H"]
         plan.add("output", equations.output(False, True, turned=True), {"H": value}, {"l": "l", "lp": "lp"})
         return plan.steps[-1]
+
+    def source_weights(self, values: Mapping[str, Array]) -> Array | None:
+        if self.config.score == "none":
+            return None
+        return values["decoder.alpha" if self.config.feeding else "attention.alpha"].swapaxes(0, 1)
 
     # -------------------------------------------------------------------------------------------------------- batches
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -196,6 +196,12 @@ class Transformer(Model[PairBatch | TextBatch]):
     @property
     def logit_step(self) -> Placed:
         return self.wired(False, loss=False).steps[-1]
+
+    def source_weights(self, values: Mapping[str, Array]) -> Array | None:
+        if self.config.kind != "encoder-decoder":
+            return None
+        weights: Array = values[f"decoder.{self.config.layers - 1}.cross.A"][0]
+        return weights
 
     # -------------------------------------------------------------------------------------------------------- batches
 

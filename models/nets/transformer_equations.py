@@ -16,14 +16,15 @@ from gradproof.symbolic.equations.axes import laid_out, split_axis, with_axis, w
 from gradproof.symbolic.equations.compose import (
     applied,
     behind,
+    biased,
     compose,
     dropped,
     fixed,
     inlined,
     masked,
     part,
-    plus,
     product,
+    residual,
     same,
     split_off,
     times,
@@ -82,8 +83,8 @@ def heads(bias: bool, rotary: bool, dropout: bool) -> System:
     system = with_sizes(laid_out(system, turned), {"n": "T", "m": "Ts"} | ({} if rotary else {"d_v": "d_k"}))
     if bias:
         for name in "QKV":
-            system = plus(system, name, f"b_{name}", (1, 2))
-        system = plus(system, "R", "b_O", (1,))
+            system = biased(system, name, f"b_{name}", (1, 2))
+        system = biased(system, "R", "b_O", (1,))
     if rotary:
         system = split_axis(system, "d_k", 2, "d_p")
         system = rotated(rotated(system, "Q", "C", "Z"), "K", "Ck", "Zk")
@@ -91,7 +92,7 @@ def heads(bias: bool, rotary: bool, dropout: bool) -> System:
     system = dropped(system, "A", "DA", "Ad") if dropout else system
     system = with_axis(system, "B", dict.fromkeys(("X", "Y", "M", "DA"), 0))
     system = dropped(system, "R", "D") if dropout else system
-    return plus(system, "R", "X0")
+    return residual(system, "R", "X0")
 
 
 def rotated(system: System, name: str, cosine: str, sine: str) -> System:
@@ -154,7 +155,7 @@ def feed_forward(activation: str, dropout: bool) -> Equations:
     system = batched(with_sizes(system, {"n": "T", "d_ff": "m"}), ("X",))
     system = dropped(dropped(system, "C", "DC", "Cd"), "Y", "D") if dropout else system
     masks = ("D", "DC") if dropout else ()
-    return Equations("feed_forward", plus(system, "Y", "X0"), ("Y",), masks=masks, entries=(used,))
+    return Equations("feed_forward", residual(system, "Y", "X0"), ("Y",), masks=masks, entries=(used,))
 
 
 # -------------------------------------------------------------------------------------------------------------- output
@@ -168,7 +169,7 @@ def logits(tied: bool, bias: bool, turned: bool) -> System:
     if not tied:
         system = system.renamed({"b": "b_U"}) if bias else fixed(system, {"b": Integer(0)})
     elif bias:
-        system = plus(system, "l", "b_U", (1,))
+        system = biased(system, "l", "b_U", (1,))
     system = batched(with_sizes(system, {"n": "T"}), ("H",))
     return laid_out(system, {"H": (1, 0, 2), "l": (1, 0, 2)}) if turned else system
 

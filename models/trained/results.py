@@ -108,10 +108,9 @@ def attention_weights(run: Run, source: str, tokens: Sequence[int]) -> tuple[Any
         raise DataError(f"a {run.kind} model has no source to attend to: there is nothing to draw")
     batch = next(iter(evaluation_batches(_one(run, source, tokens), 1)))
     values = evaluated(run.model.evaluation_steps, {**run.model.parameters, **run.model.values(batch, 1.0)})
-    names = [name for name in values if name.endswith((".cross.A", ".alpha"))]
-    if not names:
+    weights = run.model.source_weights(values)
+    if weights is None:
         raise DataError("this model has no attention to the source")
-    weights = values[names[-1]][0] if names[-1].endswith("A") else values[names[-1]].swapaxes(0, 1)
     shown = [*run.source.pieces(run.source.encode(source)), "<eos>"]
     return weights, shown, [*(run.target.symbols[token] for token in tokens), "<eos>"]  # type: ignore[attr-defined]
 

@@ -15,7 +15,7 @@ from gradproof.numeric.lowering.program import Reading
 from gradproof.numeric.passes.sizes import readings
 from gradproof.symbolic.equations.system import Array
 from gradproof.symbolic.errors import GradproofError
-from gradproof.symbolic.judging.domains import at_least
+from gradproof.symbolic.printing.convention import at_least
 
 
 class ArgumentError(GradproofError):

@@ -86,10 +86,8 @@ class Emitter(StatementEmitter):
         return self.form("float", self.expression(node, POSTFIX), dtype=self.dtype or "float")
 
     def spell_call(self, node: Node) -> tuple[str, int]:
-        text = self.called(node.data[0], node.args)
-        if text[0] == "(" and text[-1] == ")":  # a formula in brackets
-            return text[1:-1], ADD
-        return text, POSTFIX
+        text, form = self.called(node.data[0], node.args), self.functions[node.data[0]]
+        return (text[1:-1], ADD) if form[0] == "(" and form[-1] == ")" else (text, POSTFIX)  # a formula in brackets
 
     def called(self, function: str, args: Sequence[Node]) -> str:
         return self.use(self.functions[function]).format(*map(self.expression, args))
@@ -132,23 +130,23 @@ class Emitter(StatementEmitter):
         negative, text = self.quotient(node.args, alone=True)
         if not negative:
             return text, MUL
-        if "@" in text:
+        number, arrays = split(node.args)
+        if any(arg.op == "matmul" for arg in arrays):
             return f"-({text})", UNARY
-        return f"-{text}", UNARY if " " not in text else MUL  # -a * b is (-a) * b
+        alone = len(arrays) == 1 and not is_inverse(arrays[0]) and number == -1
+        return f"-{text}", UNARY if alone else MUL  # -a * b is (-a) * b
 
     def quotient(self, args: Sequence[Node], alone: bool = False) -> tuple[bool, str]:
         """A product as scalar numerator / scalar denominator * arrays / arrays; the sign apart.
 
         `alone` says that a sign would stand before it, which NumPy refuses for booleans.
         """
-        args = [part for arg in args for part in factors(arg)]
-        value = Mul(*(arg.data[0] for arg in args if arg.op == "scalar"))
+        value, arrays = split(args)
         negative = value.could_extract_minus_sign()
         top, bottom = self.fraction(-value if negative else value)
-        above = [arg for arg in args if arg.op != "scalar"]
-        below = [arg for arg in above if is_inverse(arg)]
+        below = [arg for arg in arrays if is_inverse(arg)]
         above = sorted(
-            (arg for arg in above if arg not in below),
+            (arg for arg in arrays if arg not in below),
             key=lambda arg: (extent(arg), arg.kind == "b", arg.op == "add"),
         )
         if alone and negative and not top and above and above[0].kind == "b":
@@ -173,8 +171,8 @@ class Emitter(StatementEmitter):
         if is_inverse(node):
             return f"1 / {self.inverse(node)}", MUL
         if node.args[1].op == "scalar":
-            text = self.power(node.args[0], node.args[1].data[0], ADD)
-            return text, POSTFIX if text.endswith(")") and " ** " not in text else POWER
+            exponent = node.args[1].data[0]
+            return self.power(node.args[0], exponent, ADD), POSTFIX if exponent == Rational(1, 2) else POWER
         return f"{self.expression(node.args[0], POSTFIX)} ** {self.expression(node.args[1], POSTFIX)}", POWER
 
     def power(self, base: Node, exponent: Expr, level: int) -> str:
@@ -210,6 +208,9 @@ class Emitter(StatementEmitter):
         options = [] if len(node.data) == arg.rank and not keep else [f"{self.axis_word}={axes}"]
         options += [f"{self.keep_word}=True"] if keep else []
         return self.form(node.op, self.expression(arg, POSTFIX), options=", ".join(options)), POSTFIX
+
+    def spell_cumsum(self, node: Node) -> tuple[str, int]:
+        return self.form("cumsum", self.expression(node.args[0], POSTFIX), axis=str(node.data[0])), POSTFIX
 
     spell_sum = spell_max = spell_prod = spell_mean = reduction
 
@@ -315,6 +316,12 @@ class Emitter(StatementEmitter):
     def padded(self, text: str, pads: Sequence[tuple[str, str]]) -> str:
         texts = [f"({before}, {behind})" for before, behind in pads]
         return self.form("pad", text, pads=texts[0] if len(texts) == 1 else f"({', '.join(texts)})")
+
+
+def split(args: Sequence[Node]) -> tuple[Expr, list[Node]]:
+    """The number in a product, and its other factors."""
+    every = [part for arg in args for part in factors(arg)]
+    return Mul(*(arg.data[0] for arg in every if arg.op == "scalar")), [arg for arg in every if arg.op != "scalar"]
 
 
 MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!="}

@@ -34,6 +34,7 @@ TABLE = {
     "mean": "{0}.mean({options})",
     "max": "{0}.max({options})",
     "prod": "{0}.prod({options})",
+    "cumsum": "{0}.cumsum({axis})",
     "broadcast": "np.broadcast_to({0}, {shape})",
     "full": "np.full({shape}, {0})",
     "full_number": "np.full({shape}, {0}{dtype})",

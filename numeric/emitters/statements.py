@@ -25,6 +25,7 @@ from gradproof.numeric.lowering.program import (
     Update,
     Write,
 )
+from gradproof.symbolic.equations.expr import letters
 
 INDENT = "    "
 
@@ -138,7 +139,8 @@ class StatementEmitter(NumberEmitter, ABC):
         start = "" if place.start == 0 else self.number(place.start)
         behind = (place.stop - size).expand()
         inside = behind.is_Integer and behind < 0
-        stop = "" if behind == 0 else self.number(behind if inside else length(S.Zero, place.stop))
+        end = place.stop if letters(place.stop) else length(S.Zero, place.stop)  # a count from a letter on is positive
+        stop = "" if behind == 0 else self.number(behind if inside else end)
         return f"{start}:{stop}" + (f":{self.number(sympy.sympify(place.step))}" if place.step != 1 else "")
 
     def placed(self) -> str:

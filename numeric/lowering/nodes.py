@@ -11,7 +11,7 @@ nodes are one object (`Graph.make`), so whatever two equations have in common is
     take (axes)         A[…, w, …] with arrays of numbers for the named axes
     scatter (axes)      zeros to which the values are added at the places w
     diagonal, windows, flip, reshape, diag, broadcast
-    sum, max, prod, mean (axes);  matmul, dot, tensordot, einsum
+    sum, max, prod, mean (axes);  cumsum (axis);  matmul, dot, tensordot, einsum
     empty, zeros, ones, full, copy   arrays of their own memory, which the passes put where one is needed
 """
 
@@ -288,6 +288,9 @@ class Graph:
         shape = [size for axis, size in enumerate(node.shape) if axis not in axes]
         kind = "f" if node.kind == "f" else "i"
         return self.make(op, [node], sorted(axes), shape, kind)
+
+    def cumsum(self, node: Node, axis: int) -> Node:
+        return self.make("cumsum", [self.floating(node)], (axis,), node.shape)
 
     def matmul(self, a: Node, b: Node) -> Node:
         """NumPy's `@`."""

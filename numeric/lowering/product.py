@@ -16,6 +16,7 @@ from sympy import Add, Expr, Integer, Mul, Pow, S, exp, log, tan
 from gradproof.numeric.lowering.contract import contract
 from gradproof.numeric.lowering.gram import halves
 from gradproof.numeric.lowering.lower import Lowering, Part, Ranges, length
+from gradproof.numeric.lowering.running import running_sums
 from gradproof.numeric.lowering.scatter import add_at, find_lookups, find_overlaps, put_together
 from gradproof.numeric.lowering.terms import Terms, bound_of, narrow, put_in_place, sorted_terms
 from gradproof.symbolic.equations.expr import (
@@ -53,6 +54,7 @@ def lower_terms(
     """Σ over `axes` of a product of factors."""
     if not axes and (spread := _spread(low, factors, ranges, wanted)) is not None:
         return spread
+    factors, axes = _placed(factors, axes, ranges)
     terms = sorted_terms(factors, axes, ranges, low)
     while any(find_lookups(low, terms, c, ranges) or narrow(terms, c) for c in terms.conditions):
         pass
@@ -80,8 +82,9 @@ def _drop_padded(low: Lowering, terms: Terms) -> None:
 
 def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     """Σ of the product of all factors and masks."""
-    summed = terms.summed
     factors = [(factor, low.lower(factor, terms.ranges, wanted)) for factor in terms.factors if factor != 1]
+    factors = running_sums(low, terms, factors, wanted)
+    summed = terms.summed
     order = wanted or max((part.letters for _, part in factors), key=len, default=())
     masks = [low.lower(condition, terms.ranges, order) for condition in terms.conditions if condition != 1]
     if any(condition == 0 for condition in terms.conditions):
@@ -114,6 +117,20 @@ def _masked_sum(low: Lowering, terms: Terms, wanted: Sequence[Index]) -> Part:
     outside = [part for part in outside if all(part is not p for _, p in unsafe)]
     operands = _apply_masks(low, inside, masks, wanted)
     return low.mul([*scalars, *outside, contract(low, operands, summed, wanted)], wanted)
+
+
+def _placed(factors: Sequence[Expr], axes: Sequence[Axis], ranges: Ranges) -> tuple[Sequence[Expr], Sequence[Axis]]:
+    """Σ_s x_s Σ_jk δ(s, q j + k) A_j B_k without its inner sum, which only says where A_j B_k stands (Kronecker)."""
+    summed = {letter for letter, _, _ in axes}
+    for position, factor in enumerate(factors):
+        if isinstance(factor, Reduce) and factor.op == "sum" and letters(factor) & summed:
+            body, inner = open_(factor, {*ranges, *summed, *letters(Mul(*factors))})
+            own = {letter for letter, _, _ in inner}
+            parts = Mul.make_args(body)
+            deltas = [c for c in parts if isinstance(c, Compare) and c.op == "==" and not names(c)]
+            if own and own <= frozenset().union(*map(letters, deltas)) and all(letters(c) - own for c in deltas):
+                return [*factors[:position], *factors[position + 1 :], *parts], [*axes, *inner]
+    return factors, axes
 
 
 def _spread(low: Lowering, factors: Sequence[Expr], ranges: Ranges, wanted: Sequence[Index]) -> Part | None:

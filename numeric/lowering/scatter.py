@@ -88,8 +88,9 @@ def find_overlaps(low: Lowering, terms: Terms) -> None:
             else:
                 terms.axes = [axis for axis in terms.axes if axis[0] != row]
                 terms.overlaps.append(Overlap(letter, row, column, step, -offset))
-                terms.after += [f for f in terms.factors if letter in letters(f) and row not in letters(f)]
-                terms.factors = [f for f in terms.factors if letter not in letters(f) or row in letters(f)]
+                inner = terms.summed | terms.running | {row}
+                terms.after += [f for f in terms.factors if letter in letters(f) and not letters(f) & inner]
+                terms.factors = [f for f in terms.factors if f not in terms.after]
             terms.ranges[column] = (S.Zero, count)
             moved = {letter: value}
             terms.factors = [p for f in terms.factors for p in Mul.make_args(_moved(f, moved))]

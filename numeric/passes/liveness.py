@@ -8,7 +8,9 @@ from collections.abc import Collection
 from gradproof.numeric.lowering.nodes import VIEWS, Node
 from gradproof.numeric.lowering.program import Assign, Program, arrays_in, nodes_of, walk
 
-FRESH = frozenset({"matmul", "tensordot", "einsum", "add", "mul", "call", "where", "float"})  # a new array each time
+FRESH = frozenset(
+    {"matmul", "cumsum", "tensordot", "einsum", "add", "mul", "call", "where", "float"}
+)  # a new array each time
 PASSED = frozenset({"view", "reshape", "squeeze"})  # a view of a new array is as good
 
 

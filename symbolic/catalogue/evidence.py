@@ -1,6 +1,7 @@
 """Rows of numbers for what no derivation can show, and how a formula is evaluated at given numbers.
 
-An entry names a function ("module:function") that returns a list of `Evidence`. `at` evaluates an expression of the
+An entry names a function ("module:function") that returns a list of `Evidence`; ours lie in `models/evidence`, where
+everything can be imported. `at` evaluates an expression of the
 catalogue, and its derivatives, at a point to 40 digits, so that a printed number is checked against the very equations.
 """
 
@@ -23,6 +24,7 @@ from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.phrases import joined, phrase
 
 Nested = Any  # a number or nested lists of numbers
 
@@ -51,7 +53,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(shown, value))}]"
+        return phrase("[{}]", joined(", ", map(shown, value)))
+    if isinstance(value, str):  # a phrase stays one
+        return value
     return f"{float(value):.7g}" if isinstance(value, (float, mpmath.mpf)) else str(value)
 
 
@@ -85,7 +89,7 @@ def apart(label: str, value: Nested, other: Nested, least: float) -> Evidence:
     >>> str(apart("half against a third", 0.5, 1 / 3, 0.1))
     'half against a third: 0.5 against differs from 0.3333333 by 0.1 or more ok'
     """
-    text = f"differs from {shown(other)} by {shown(least)} or more"
+    text = phrase("differs from {} by {} or more", shown(other), shown(least))
     return Evidence(label, value, text, 0.0, distance(value, other) >= least)
 
 

@@ -101,25 +101,25 @@ def in_one_place(index: Expr, ranges: Ranges) -> bool:
 
 
 def in_digits(product: Product) -> Product | None:
-    """0 ≤ a − w b < w  →  a = w b + k with k below w."""
+    """0 ≤ a − e < w  →  a = e + k with k below w: only such pairs are computed."""
     conditions = [factor for factor in product.factors if isinstance(factor, Compare) and factor.op in ("<", "<=")]
     for low, high in ((a, b) for a in conditions for b in conditions if (a.op, b.op) == ("<=", "<")):
         (zero, inner), (same, width) = low.sides, high.sides
-        if zero != 0 or inner != same:
+        if zero != 0 or inner != same or letters(width) or inner.atoms(Access):
             continue
-        for digit in sorted(letters(inner), key=str):
-            b = next((b for b in letters(inner) if (inner - digit + width * b).expand() == 0), None)
-            if b is None or b == digit:
+        for letter in sorted(letters(inner), key=lambda letter: (letter not in product.summed, str(letter))):
+            e = (letter - inner).expand()
+            if letter in letters(e) or letter not in product.summed | product.out:
                 continue
-            k = Index(f"{digit.name}'")
+            k = Index(f"{letter.name}'")
             rest = [factor for factor in product.factors if factor not in (low, high)]
-            factors = tuple(factor.xreplace({digit: width * b + k}).expand(deep=False) for factor in rest)
-            factors = tuple(tidied(factor) for factor in factors)
+            factors = tuple(tidied(factor.xreplace({letter: e + k})) for factor in rest)
             ranges = {**product.ranges, k: (S.Zero, width)}
-            if digit in product.summed:
-                return Product(factors, product.summed - {digit} | {k}, product.out, ranges, product.scattered)
-            out = product.out - {digit} | {k, b}
-            return Product(factors, product.summed - {b}, out, ranges, product.scattered)
+            if letter in product.summed:
+                return Product(factors, product.summed - {letter} | {k}, product.out, ranges, product.scattered)
+            moved = letters(e) & product.summed
+            scattered = product.scattered or not in_one_place(e + k, ranges)
+            return Product(factors, product.summed - moved, product.out - {letter} | {k} | moved, ranges, scattered)
     return None
 
 

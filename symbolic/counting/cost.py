@@ -16,7 +16,8 @@ from gradproof.symbolic.equations.expr import Size, names
 from gradproof.symbolic.equations.implicit import complete
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import ExpressionError
-from gradproof.symbolic.folding.fold import fold
+from gradproof.symbolic.folding.halves import backward_system
+from gradproof.symbolic.folding.textbook import textbook
 from gradproof.symbolic.printing import text as printing
 
 
@@ -127,7 +128,7 @@ def cost(
 
 
 def backward_reads(system: System, wrt: Iterable[str] | None = None) -> frozenset[str]:
-    """The forward arrays that the simplified adjoint equations read.
+    """The forward arrays that the backward pass of a compiled block keeps.
 
     >>> from gradproof.symbolic.language.reader import build
     >>> sorted(backward_reads(build("H = tanh(X @ W); H @ V", {"X": "n,d", "W": "d,k", "V": "k,m"})))
@@ -145,9 +146,8 @@ def backward_reads(system: System, wrt: Iterable[str] | None = None) -> frozense
         whole = complete(one)
         raw = adjoint(whole, wanted, cotangent)
         derived = [equation.name for equation in raw.equations if equation.name not in whole.defined]
-        folded = fold(raw, derived).needed()
-        backward = [equation for equation in folded.equations if equation.name not in one.defined]
-        found |= {name for equation in backward for name in names(equation.body) if name in one.arrays}
+        folded = textbook(raw, derived)
+        found |= set(backward_system(folded, one, folded.outputs).inputs) & one.arrays.keys()
     return frozenset(found)
 
 

@@ -70,6 +70,7 @@ def volume(wanted: frozenset[Index], ranges: Ranges) -> Expr:
 def canonical(expr: Expr, ranges: Ranges) -> tuple[Expr, tuple[object, ...]]:
     """The same for parts that differ in the names of their free letters only, and are so computed once.
 
+    >>> from gradproof.symbolic.equations.expr import Access
     >>> i, j = map(Index, "ij")
     >>> canonical(Access("x", i), {i: (0, 3)}) == canonical(Access("x", j), {j: (0, 3)})
     True

@@ -18,13 +18,13 @@ from gradproof.symbolic.errors import ExpressionError, UnknownNameError
 from gradproof.symbolic.folding.checks import same_values
 from gradproof.symbolic.folding.differences import AdjointCheck, tangents_hold
 from gradproof.symbolic.folding.facts import Facts, Key
-from gradproof.symbolic.folding.fold import facts, inline, normalise, normalised, of_helpers, rewrite
-from gradproof.symbolic.folding.logarithms import named, softmaxes, with_logarithms
+from gradproof.symbolic.folding.fold import normalise
+from gradproof.symbolic.folding.logarithms import named, softmaxes
 from gradproof.symbolic.folding.rules import reason
-from gradproof.symbolic.folding.symmetry import inferred
+from gradproof.symbolic.folding.textbook import textbook
 from gradproof.symbolic.language.syntax import Program
 from gradproof.symbolic.printing import latex, text
-from gradproof.symbolic.printing.convention import convention
+from gradproof.symbolic.printing.convention import convention, ranges
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class Derivation:
     listed: tuple[str, ...] = ()  # derived arrays that are printed among the results, in this order
     letters: Mapping[str, str] = field(default_factory=dict)
     form: str = "matrix"
+    directions: Mapping[str, str] = field(default_factory=dict)  # along which a variable changes
 
     @cached_property
     def definitions(self) -> tuple[Equation, ...]:
@@ -122,8 +123,10 @@ class Derivation:
         return latex.system_latex([*self.definitions, *self.results], self.system, form or self.form, self.letters)
 
     def conventions(self, lang: str = "en") -> list[str]:
-        """How the derivative by each variable with declared properties is meant."""
-        return [words for name in self.wrt if (words := convention(self.forward.arrays[name], lang))]
+        """How the derivative by each variable with declared properties is meant, and for which sizes it is printed."""
+        shown = [*self.value_equations, *self.definitions, *self.results]
+        found = [*(convention(self.forward.arrays[name], lang) for name in self.wrt), ranges(shown, lang)]
+        return [words for words in found if words]
 
     @property
     def value_equations(self) -> tuple[Equation, ...]:
@@ -214,7 +217,7 @@ def derive_system(
     log.adjoints(raw, system, derived, output, cotangent)
     bars = {name: raw.adjoint_of(name) for name in variables}
     kept = [bar for name in keep if (bar := raw.of(Kind.ADJOINT, name))]
-    folded = log.fold(raw, derived, kept, list(bars.values()), output)
+    folded = textbook(raw, derived, log.move, keep=kept, beside=[output])
     gradients = {name: Gradient(name, folded.defined[bar][0], folded) for name, bar in bars.items()}
     return Derivation(program.text, program, system, folded, output, variables, cotangent, gradients, tuple(log.steps))
 
@@ -322,40 +325,13 @@ class Log:
         equations = [e for name in names_new.values() for e in new.defined.get(name, ())]
         self.add("tangent", (), equations, checked, new, name=text.printed(variable, new))
 
-    def fold(
-        self,
-        system: System,
-        derived: Sequence[str],
-        keep: Iterable[str],
-        results: Sequence[str],
-        value: str,
-        absorb: Iterable[str] = (),
-    ) -> System:
-        """Bring the derived equations into textbook form, a step for every move that changes something."""
-        system = inferred(system)
-        known = facts(system, derived)
-        helpers = of_helpers(system) | set(absorb)
-        moves = (
-            ("kept names", lambda s: rewrite(s, derived)),
-            ("simplify", lambda s: normalised(s, derived, known)),
-            ("substitute", lambda s: inline(s, derived, keep, helpers)),
-            ("simplify", lambda s: normalised(s, derived, known)),
-            ("kept names", lambda s: with_logarithms(s, derived)),
-            ("simplify", lambda s: normalised(s, derived, known)),
-        )
-        for rule, move in moves:
-            known.used.clear()
-            system = self.move(rule, system, move(system), results, known)
-        wanted = dict.fromkeys([*results, *system.outputs])
-        return replace(system.needed([value, *wanted]), outputs=tuple(wanted), _cache={})
-
-    def move(self, rule: str, old: System, new: System, results: Sequence[str], known: Facts) -> System:
-        """Write down a step that changed something; `known.used` are the facts that it used."""
+    def move(self, rule: str, old: System, new: System, known: Facts) -> None:
+        """Write down a move to textbook form if it changed something; `known.used` are the facts that it used."""
         before = {(e.name, e.place): e for e in old.equations}
         after = {(e.name, e.place): e for e in new.equations}
         changed = [key for key, equation in after.items() if before.get(key) != equation]
         if changed or len(before) != len(after):
-            compared = [*dict.fromkeys([*(name for name, _ in changed), *results])]
+            compared = [*dict.fromkeys([*(name for name, _ in changed), *new.outputs])]
             checked = same_values(old, new, compared)
             words = {}
             if known.used:
@@ -373,7 +349,6 @@ class Log:
                 both,
                 **words,
             )
-        return new
 
 
 def _entry(name: str, point: Point, index: tuple[int, ...]) -> Value:

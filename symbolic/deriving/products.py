@@ -27,6 +27,7 @@ from gradproof.symbolic.folding.checks import same_values
 from gradproof.symbolic.folding.fold import facts, normalise, size
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.folding.symmetry import restored, withheld
+from gradproof.symbolic.folding.textbook import textbook
 from gradproof.symbolic.language.syntax import Program
 from gradproof.symbolic.printing import text
 
@@ -49,7 +50,8 @@ def jacobian(
     log.steps = list(found.steps)
     gradients, folded = {}, found.system
     for name in found.wrt:
-        role = Role(Kind.JACOBIAN, found.output, folded.arrays[found.output].role, name)
+        source = folded.arrays[found.output].role
+        role = Role(Kind.JACOBIAN, found.output, source, name, turned=layout == "denominator")
         array, equation = _unit(found, name, folded.free_name(suggested(role.kind, name)), role, layout, log)
         folded = folded.extended([array], [equation], [*folded.outputs, array.name])
         gradients[name] = Gradient(name, equation, folded)
@@ -94,7 +96,7 @@ def turned(found: Derivation) -> Derivation:
         outs = out_letters(array.rank)
         body = equation.at(outs[::-1])
         label = rf"\partial {found.output}/\partial {name}"
-        role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True)
+        role = Role(Kind.GRADIENT, name, system.arrays[name].role, named=True, turned=True)
         new = Array(system.free_name(f"D_{name}"), array.shape[::-1], array.starts[::-1], latex=label, role=role)
         system = system.extended([new], [whole(new, body)], [*system.outputs, new.name])
         gradients[name] = Gradient(name, system.equations[-1], system)
@@ -200,10 +202,11 @@ def jvp(
     log.tangents(raw, system, derived, output, directions)
     (dot,) = raw.outputs
     kept, absorbed = ([found for name in group if (found := raw.of(Kind.TANGENT, name))] for group in (keep, absorb))
-    folded = log.fold(raw, derived, kept, [dot], output, absorbed)
-    gradient = Gradient(output, folded.defined[dot][0], folded)
+    folded = textbook(raw, derived, log.move, keep=kept, absorb=absorbed, beside=[output])
+    gradients = {output: Gradient(output, folded.defined[dot][0], folded)}
     return Derivation(
-        program.text, program, system, folded, output, tuple(directions), None, {output: gradient}, tuple(log.steps)
+        *(program.text, program, system, folded, output, tuple(directions), None, gradients, tuple(log.steps)),
+        directions=dict(directions),
     )
 
 
@@ -250,7 +253,7 @@ def propagation(system: System, variable: str, program: Program, lang: str = "en
     derived = list(dict.fromkeys(names_new[name] for name in roles if name in raw.defined))
     log.propagations(raw, new, names_new, variable)
     keep = derived if new.recurrent(names_new[dot]) else ()
-    folded = log.fold(new, derived, keep, [names_new[dot]], output)
+    folded = textbook(new, derived, log.move, keep=keep, beside=[output])
     listed = tuple(name for name in derived if name in folded.defined)
     gradient = Gradient(variable, folded.defined[names_new[dot]][-1], folded)
     return Derivation(

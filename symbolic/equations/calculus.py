@@ -60,12 +60,15 @@ def partials(expr: Expr, active: frozenset[str], scope: frozenset[Index]) -> lis
     nodes = _outermost(expr)
     symbols = {node: Symbol(f"_d{k}", real=True) for k, node in enumerate(nodes)}
     back = {symbol: node for node, symbol in symbols.items()}
-    flat = expr.xreplace(symbols)
+    terms: dict[Symbol, list[Expr]] = {}
+    for term in Add.make_args(expr.xreplace(symbols)):
+        for symbol in term.free_symbols & back.keys():
+            terms.setdefault(symbol, []).append(term)
     scope = scope | letters(expr)
     found: list[Partial] = []
     for node, symbol in symbols.items():
         touched = node.name in active if isinstance(node, Access) else not active.isdisjoint(names(node))
-        slope = flat.diff(symbol).xreplace(back) if touched else S.Zero
+        slope = Add(*(term.diff(symbol) for term in terms.get(symbol, ()))).xreplace(back) if touched else S.Zero
         if slope == 0:
             continue
         if isinstance(node, Access):

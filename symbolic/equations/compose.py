@@ -124,11 +124,17 @@ def dropped(system: System, name: str, mask: str, called: str = "") -> System:
     return behind(system, name, called, make, [array]) if called else changed(system, name, make, [array])
 
 
-def plus(system: System, name: str, other: str, axes: Sequence[int] | None = None) -> System:
-    """An array plus an input: of its own shape (a residual connection), or over some of its axes (a bias)."""
-    axes = range(system.arrays[name].rank) if axes is None else axes
-    array = Array(other, _shape(system, name, axes))
-    return changed(system, name, lambda body, place: body + Access(other, *(place[k] for k in axes)), [array])
+def biased(system: System, name: str, bias: str, axes: Sequence[int]) -> System:
+    """An array plus an input over some of its axes."""
+    array = Array(bias, _shape(system, name, axes))
+    return changed(system, name, lambda body, place: body + Access(bias, *(place[k] for k in axes)), [array])
+
+
+def residual(system: System, name: str, source: str) -> System:
+    """An input of the shape of an array, the first of all, plus that array."""
+    array = Array(source, system.arrays[name].shape)
+    whole = changed(system, name, lambda body, place: body + Access(source, *place), [array])
+    return replace(whole, arrays={source: array, **whole.arrays}, _cache={})
 
 
 def added(system: System, name: str, summand: System, axes: Sequence[int] | None = None) -> System:

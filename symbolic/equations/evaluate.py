@@ -8,7 +8,7 @@ a derivation is checked in the first where it is algebraic, in the second otherw
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -281,12 +281,12 @@ class Point:
             if not int(array.first(k)) <= place < int(array.first(k)) + size:
                 raise GradproofError(f"{name}{list(index)} lies outside the shape {self.shape(name)} of {name}")
 
-    def by_definition(self, name: str, index: tuple[int, ...]) -> Value:
-        """An entry as the equations of its array give it."""
-        for equation in self.system.defined[name]:
+    def by_definition(self, name: str, index: tuple[int, ...], bodies: Sequence[Expr] | None = None) -> Value:
+        """An entry as the equations of its array give it, or as they would with other right sides."""
+        for k, equation in enumerate(self.system.defined[name]):
             letters = self._match(equation, index)
             if letters is not None:
-                return self.value(equation.body, letters)
+                return self.value(bodies[k] if bodies else equation.body, letters)
         raise GradproofError(f"{name}{list(index)} is not defined by any equation")
 
     def _match(self, equation: Equation, index: tuple[int, ...]) -> Letters | None:

@@ -22,15 +22,27 @@ from sympy.core.symbol import Str
 Axis = tuple["Index", Expr, Expr]  # letter, first value, one past the last
 
 
-class Index(Symbol):
+class Named(Symbol):
+    """A symbol whose name says all of it, to pickle and to copy too."""
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, bool]]:
+        return (self.name,), {}
+
+
+class Index(Named):
     """An index letter."""
 
     def __new__(cls, name: str) -> Index:
         return Symbol.__new__(cls, name, integer=True)
 
 
-class Size(Symbol):
-    """A size: a positive integer known only by its name."""
+class Size(Named):
+    """A size: a positive integer known only by its name.
+
+    >>> import copy
+    >>> copy.deepcopy(Size("n") + 1)
+    n + 1
+    """
 
     def __new__(cls, name: str) -> Size:
         return Symbol.__new__(cls, name, integer=True, positive=True)
@@ -297,8 +309,9 @@ def _ordered(body: Expr, axes: list[Axis]) -> list[Axis]:
 
     ordered = sorted(axes, key=key_of)
     tied = [list(group) for _, group in groupby(ordered, key_of)]
-    if 1 < prod(factorial(len(group)) for group in tied) <= 120:
-        ordered = _least(body, tied)
+    orders = prod(factorial(len(group)) for group in tied)
+    if orders > 1:
+        ordered = _least(body, tied) if orders <= 120 else _refined(body, tied)
     placed: list[Axis] = []
     while ordered:
         waiting = {letter for letter, _, _ in ordered}
@@ -306,6 +319,34 @@ def _ordered(body: Expr, axes: list[Axis]) -> list[Axis]:
         ordered.remove(ready)
         placed.append(ready)
     return placed
+
+
+def _refined(body: Expr, tied: list[list[Axis]]) -> list[Axis]:
+    """Many axes that look alike, told apart by what is read beside them: the second factor of A A A … A, the third …
+
+    Where all look alike even so, as around the trace of a power, one is the first and the others follow from it.
+    """
+    read = [(access.name, access.indices) for access in accesses(body)]
+    groups = tied
+    while len(groups) < sum(map(len, tied)):
+        colour = {axis[0]: Index(f"_{k:03}") for k, group in enumerate(groups) for axis in group}
+        seen: dict[Index, list[tuple[object, ...]]] = {letter: [] for letter in colour}
+        for name, indices in read:
+            shown = tuple(str(index.xreplace(colour)) for index in indices)
+            for place, index in enumerate(indices):
+                for letter in letters(index) & seen.keys():
+                    seen[letter].append((name, place, shown))
+        beside = {letter: sorted(entries) for letter, entries in seen.items()}
+        finer = []
+        for group in groups:
+            by = {axis[0]: axis for axis in group}
+            ordered = groupby(sorted(by, key=beside.__getitem__), beside.__getitem__)
+            finer += [[by[letter] for letter in same] for _, same in ordered]
+        if len(finer) == len(groups):
+            first = next(k for k, group in enumerate(finer) if len(group) > 1)
+            finer[first : first + 1] = [finer[first][:1], finer[first][1:]]
+        groups = finer
+    return [axis for group in groups for axis in group]
 
 
 def _least(body: Expr, tied: list[list[Axis]]) -> list[Axis]:

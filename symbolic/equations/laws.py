@@ -25,8 +25,15 @@ class CentralMoment(Symbol):
     (mu3_q, False)
     """
 
+    of: tuple[str, int]  # the array and the order
+
     def __new__(cls, array: str, order: int) -> CentralMoment:
-        return Symbol.__new__(cls, f"mu{order}_{array}", real=True)
+        found = Symbol.__new__(cls, f"mu{order}_{array}", real=True)
+        found.of = array, order
+        return found
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, int], dict[str, bool]]:
+        return self.of, {}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Kind(Enum):
     HELPER = "helper"  # an intermediate that a printed result avoids
     ADJOINT = "adjoint"
     TANGENT = "tangent"
-    GRADIENT = "gradient"  # an adjoint that is differentiated again
+    GRADIENT = "gradient"  # an adjoint that is differentiated again, or laid out otherwise
     COTANGENT = "cotangent"  # given for an output
     JACOBIAN = "jacobian"  # of an output by a variable
     PROPAGATION = "propagation"  # of a state of a recurrence by a variable
@@ -46,7 +46,8 @@ SUGGESTED = {
 class Role:
     """`kind` of array, `of` which other array, what that one is (`source`), and `along` or by which array.
 
-    `named` says that the array was given a name of its own, under which it prints. A plain array or a helper `of`
+    `named` says that the array was given a name of its own, under which it prints; `turned`, that the axes of the
+    variable come first in a Jacobian, or in reverse in a gradient. A plain array or a helper `of`
     another name is a copy under a name of its own, and prints as that one.
 
     >>> x = Role(Kind.ADJOINT, "x")
@@ -59,6 +60,7 @@ class Role:
     source: Role | None = None
     along: str = ""
     named: bool = False
+    turned: bool = False
 
     @property
     def marked(self) -> bool:
@@ -83,6 +85,18 @@ class Role:
         """The role after arrays were renamed."""
         source = self.source and self.source.renamed(new)
         return replace(self, of=new.get(self.of, self.of), source=source, along=new.get(self.along, self.along))
+
+
+def copied(name: str, role: Role, new: Mapping[str, str]) -> Role:
+    """The role of a copy of an array under a new name, as it prints under its old one.
+
+    >>> copied("A_inv", Role(Kind.INVERSE, "A", PLAIN), {"A": "A1", "A_inv": "A_inv1"}).source.of
+    'A'
+    """
+    if role.kind in (Kind.PLAIN, Kind.HELPER):
+        return replace(role, of=role.of or name)
+    source = copied(role.of, role.source or PLAIN, new) if role.of in new else role.source
+    return replace(role.renamed(new), source=source)
 
 
 PLAIN = Role()

@@ -6,13 +6,14 @@ remembered under the letters that it still reads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Integer, Mul
+from sympy import Add, Expr, Integer, Mul
 
-from gradproof.symbolic.equations.expr import Axis, Compare, Index, Reduce, letters
+from gradproof.symbolic.equations.expr import Axis, Compare, Index, Reduce, letters, rebuild
 
 if TYPE_CHECKING:
     from gradproof.symbolic.equations.evaluate import Point
@@ -28,6 +29,22 @@ class Level:
     reads: tuple[Index, ...]
 
 
+MANY = 3  # letters that a bracket may read before its terms are summed one by one
+
+
+@lru_cache(maxsize=20_000)
+def spread(expr: Reduce) -> tuple[Reduce, ...]:
+    """The sums of the terms of a bracket that reads many letters, each of which has an order of its own; or nothing."""
+    summed = {axis[0] for axis in expr.axes}
+    factors = Mul.make_args(expr.body)
+    for bracket in factors:
+        if isinstance(bracket, Add) and len(letters(bracket) & summed) >= MANY:
+            rest = [factor for factor in factors if factor is not bracket]
+            bodies = (Mul(*rest, term) for term in bracket.args)
+            return tuple(rebuild(expr, [expr.args[0], body, *expr.args[2:]]) for body in bodies)
+    return ()
+
+
 @lru_cache(maxsize=20_000)
 def plan(expr: Reduce) -> tuple[tuple[Expr, ...], tuple[Level, ...]]:
     """The factors that read no letter of the sum, and the levels.
@@ -40,8 +57,9 @@ def plan(expr: Reduce) -> tuple[tuple[Expr, ...], tuple[Level, ...]]:
     >>> [(level.axis[0], level.factors, level.reads) for level in levels]
     [(b2, (A[j, b2],), (j,)), (b1, (x[b1], B[b2, b1]), (b2,))]
     """
-    places = {axis[0]: level for level, axis in enumerate(expr.axes)}
     factors = Mul.make_args(expr.body)
+    axes = _outermost_first(expr.axes, factors)
+    places = {axis[0]: level for level, axis in enumerate(axes)}
     levels = {factor: max((places[x] for x in letters(factor) if x in places), default=-1) for factor in factors}
     conditions = [factor for factor in factors if isinstance(factor, Compare)]
     for factor in factors:
@@ -50,13 +68,34 @@ def plan(expr: Reduce) -> tuple[tuple[Expr, ...], tuple[Level, ...]]:
     outside = tuple(factor for factor in factors if levels[factor] < 0)
     found: list[Level] = []
     needed: frozenset[Index] = frozenset()
-    for level in range(len(expr.axes) - 1, -1, -1):
-        axis = expr.axes[level]
+    for level in range(len(axes) - 1, -1, -1):
+        axis = axes[level]
         here = [factor for factor in factors if levels[factor] == level]
         needed = needed.union(*(letters(factor) for factor in here)) - {axis[0]} | letters(axis[1]) | letters(axis[2])
         tests = tuple(factor for factor in here if isinstance(factor, Compare))
         found.append(Level(axis, tests, tuple(f for f in here if f not in tests), tuple(sorted(needed, key=str))))
     return outside, tuple(reversed(found))
+
+
+def _outermost_first(axes: Sequence[Axis], factors: Sequence[Expr]) -> list[Axis]:
+    """The letters in an order in which few are known at a time: innermost the one that stands beside the fewest others.
+
+    A letter whose range reads another one stays inside it.
+    """
+    summed = {axis[0] for axis in axes}
+    sets: list[frozenset[Index]] = [letters(factor) & summed for factor in factors]
+    sets += [(letters(axis[1]) | letters(axis[2])) & summed | {axis[0]} for axis in axes]
+    left, order = list(axes), []
+    while left:
+        mentioned = {letter for axis in left for letter in (letters(axis[1]) | letters(axis[2])) - {axis[0]}}
+        beside = {axis: frozenset[Index]().union(*(own for own in sets if axis[0] in own)) for axis in left}
+        # the last of equals, as the sum is written
+        axis = min(reversed([a for a in left if a[0] not in mentioned] or left), key=lambda a: len(beside[a]))
+        joined = beside[axis] - {axis[0]}
+        sets = [own for own in sets if axis[0] not in own] + [joined]
+        left.remove(axis)
+        order.append(axis)
+    return order[::-1]
 
 
 @dataclass(frozen=True)
@@ -79,6 +118,8 @@ def planned(point: Point, expr: Reduce) -> Plan:
 
 def sum_value(point: Point, expr: Reduce, given: dict[Index, int]) -> Any:
     """The value of a sum under given letters."""
+    if parts := spread(expr):
+        return point.field.add([sum_value(point, part, given) for part in parts])
     how = planned(point, expr)
     outside, levels = how.outside, how.levels
     zero, one = (point.field.number(Integer(number)) for number in (0, 1))

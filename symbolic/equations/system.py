@@ -41,7 +41,7 @@ class Array:
     latex: str = ""
     law: Law | None = None
     role: Role = PLAIN
-    letters: tuple[str, ...] = ()
+    letters: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def rank(self) -> int:

@@ -17,18 +17,19 @@ from functools import partial
 from typing import NamedTuple
 
 import mpmath
-from sympy import Expr
+from sympy import Add, Expr
 
 from gradproof.symbolic.equations.evaluate import Key, Letters, Point, Singular, Undefined, Value
-from gradproof.symbolic.equations.expr import Compare
+from gradproof.symbolic.equations.expr import Compare, names
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import LAST, TRIES, Difference, NoPoint, StepError, numbers, said, small_sizes
+from gradproof.symbolic.phrases import phrase
 
 STEP = mpmath.mpf(10) ** -14
 DIGITS = mpmath.mpf(10) ** -14  # to which the two sides agree, relative to their terms
 NOISE = mpmath.mpf(10) ** -22  # what 40 digits over the step may leave where numbers of size 1 cancel
-AGREES = "agrees with differences of the forward to 14 digits"
+AGREES = "agrees with differences of the forward to 14 digits ({})"
 Direction = Callable[[Key], Value]
 Prediction = Callable[[Point, tuple[int, ...]], Value]  # the change of an entry
 
@@ -104,6 +105,18 @@ class AdjointCheck:
     def __init__(self, system: System, output: str, cotangent: str | None, seed: int = 0) -> None:
         self.system, self.output, self.cotangent, self.seed = system, output, cotangent, seed
         self.points: dict[int, Point] = {}
+        self.parts: dict[str, dict[str, list[Expr]]] = {}
+
+    def changing(self, reader: str, name: str) -> list[Expr]:
+        """Of the right sides that define an array, the terms that read another one."""
+        if reader not in self.parts:
+            found: dict[str, list[list[Expr]]] = {}
+            equations = self.system.defined[reader]
+            for k, term in ((k, term) for k, e in enumerate(equations) for term in Add.make_args(e.body)):
+                for read in names(term):
+                    found.setdefault(read, [[] for _ in equations])[k].append(term)
+            self.parts[reader] = {read: [Add(*terms) for terms in parts] for read, parts in found.items()}
+        return self.parts[reader][name]
 
     def point(self, attempt: int) -> Point:
         if attempt not in self.points:
@@ -135,7 +148,7 @@ class AdjointCheck:
             for key in ((reader, index) for reader in reading for index in base.indices(reader)):
                 weight = (self.system.adjoint_of(key[0]), key[1])
                 try:
-                    yield Change(weight, sides.rate(partial(_by_definition, key)))
+                    yield Change(weight, sides.rate(partial(_by_definition, key, self.changing(key[0], name))))
                 except Undefined:
                     if base.entry(*weight) != 0:  # else an entry without a value that nothing reads
                         raise
@@ -188,7 +201,7 @@ class AdjointCheck:
                 measured = sum(weight * rate.value for weight, rate in zip(weights, rates, strict=True))
                 both = f"predicts {sum(predicted)}, differences of the forward give {measured}"
                 raise StepError(f"the adjoint of {name} {both}", Difference(name, (), measured, sum(predicted)))
-            return f"{AGREES} ({said(base.sizes)})"
+            return phrase(AGREES, said(base.sizes))
         if singular is not None:
             message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
             raise GradproofError(message)
@@ -203,8 +216,8 @@ def _balanced(predicted: Sequence[Value], weights: Sequence[Value], rates: Seque
     return bool(abs(sum(predicted) - sum(measured)) <= allowed)
 
 
-def _by_definition(key: Key, point: Point) -> Value:
-    return point.by_definition(*key)
+def _by_definition(key: Key, bodies: Sequence[Expr] | None, point: Point) -> Value:
+    return point.by_definition(*key, bodies)
 
 
 def _entry(name: str, point: Point, index: tuple[int, ...]) -> Value:
@@ -238,7 +251,7 @@ def tangents_hold(
         try:
             for name, prediction in predicted.items():
                 for index in base.indices(name):
-                    measured = sides.rate(partial(_by_definition, (name, index)))
+                    measured = sides.rate(partial(_by_definition, (name, index), None))
                     expected = prediction(base, index)
                     if not _balanced([expected], [mpmath.mpf(1)], [measured]):
                         message = f"the tangent of {name} at {index} differs from differences of the forward"
@@ -246,5 +259,5 @@ def tangents_hold(
         except Undefined as error:
             nowhere = str(error)
             continue
-        return f"{AGREES} ({said(sizes)})"
+        return phrase(AGREES, said(sizes))
     raise NoPoint(f"no random point could be evaluated: {nowhere}")

@@ -405,15 +405,13 @@ def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: F
     if not factors and len(axes) == 1:
         return count(axes, outer)
     for axis in axes:
-        readers = [base for factor in factors for base in _copies(factor) if axis[0] in letters(base)]
-        known = _known_sum(readers, axis, facts)
+        known = _known_sum(_readers(factors, axis), axis, facts)
         if known is not None:
             rest = [factor for factor in factors if axis[0] not in letters(factor)]
             remaining = [other for other in axes if other is not axis]
             return _sum(Mul(known, *rest), remaining, outer, facts)
     for factor in factors:
-        others = {letter for other in factors if other is not factor for letter in letters(other)}
-        found = facts.together(factor, [axis for axis in axes if axis[0] not in others])
+        found = facts.together(factor, _alone(factor, factors, axes))
         if found is not None:
             rest = [other for other in factors if other is not factor]
             return _sum(Mul(found[1], *rest), [axis for axis in axes if axis not in found[0]], outer, facts)
@@ -429,6 +427,11 @@ def _part(factors: list[Expr], axes: list[Axis], outer: Sequence[Axis], facts: F
     return whole
 
 
+def _readers(factors: Iterable[Expr], axis: Axis) -> list[Expr]:
+    """The factors that read the letter of an axis."""
+    return [base for factor in factors for base in _copies(factor) if axis[0] in letters(base)]
+
+
 def _copies(factor: Expr) -> list[Expr]:
     """A square as two factors."""
     return [factor.base] * 2 if isinstance(factor, Pow) and factor.exp == 2 else [factor]
@@ -442,26 +445,26 @@ def _known_sum(readers: Sequence[Expr], axis: Axis, facts: Facts) -> Expr | None
 
 
 def _worth_splitting(factor: Add, factors: Sequence[Expr], axes: Sequence[Axis], facts: Facts) -> bool:
-    """Whether multiplying out can help: a term loses a letter, a delta can be solved or a fact used."""
-    summed = {letter for letter, _, _ in axes}
-    known = {key[0] for key in facts if len(key) > 1}
-    product = Mul(*factors)
+    """Whether a term alone is summed by a rule: a delta, an unread letter, a known sum, sums that part."""
+    rest = [other for other in factors if other is not factor]
     for term in factor.args:
-        if not summed <= letters(term):
+        own = Mul.make_args(term)
+        if any(isinstance(f, Compare) and f.op == "==" for f in own):
             return True
-        if any(isinstance(f, Compare) and f.op == "==" for f in Mul.make_args(term)):
+        inside = [f for f in (*rest, *own) if any(axis[0] in letters(f) for axis in axes)]
+        if not inside or len(_connected(inside, axes)) > 1:
             return True
-    return not known.isdisjoint(names(product))
+        if any(_known_sum(_readers(inside, axis), axis, facts) is not None for axis in axes):
+            return True
+        if any(facts.together(f, _alone(f, inside, axes)) is not None for f in inside):
+            return True
+    return False
 
 
-def fold(system: System, derived: Sequence[str], keep: Iterable[str] = ()) -> System:
-    """Rewrite, inline and normalise the derived equations; see the module's text."""
-    known = facts(system, derived)
-    helpers = of_helpers(system)
-    system = rewrite(system, derived)
-    system = normalised(system, derived, known)
-    system = inline(system, derived, keep, helpers)
-    return normalised(system, derived, known)
+def _alone(factor: Expr, factors: Sequence[Expr], axes: Sequence[Axis]) -> list[Axis]:
+    """The axes whose letters no other factor reads."""
+    others = {letter for other in factors if other is not factor for letter in letters(other)}
+    return [axis for axis in axes if axis[0] not in others]
 
 
 def normalised(system: System, derived: Iterable[str], known: Facts) -> System:

@@ -30,6 +30,7 @@ from gradproof.symbolic.judging.reaching import Reach, Switch, lengths
 from gradproof.symbolic.judging.sampling import Draw, Pair, Sizes, compared_at, drawn, point_at, sides
 from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.printing import text
+from gradproof.symbolic.printing.convention import at_least
 
 SIGNS = {">": ">", ">=": "≥", "!=": "≠"}
 MAX_PLACES = 40  # values of the letters of a demand that are looked at
@@ -159,17 +160,6 @@ def edges(pair: Pair) -> Iterator[Sizes]:
             yield sizes
         if count >= MAX_SIZES:
             return
-
-
-def at_least(length: Expr) -> str:
-    """That a length is not negative, as a person writes it.
-
-    >>> from gradproof.symbolic.equations.expr import Size
-    >>> at_least(Size("n") - 2)
-    'n ≥ 2'
-    """
-    number, rest = length.as_coeff_Add()
-    return f"{rest} ≥ {-number}" if not rest.could_extract_minus_sign() else f"{-rest} ≤ {number}"
 
 
 def placed(point: Point, need: Demand) -> Iterator[Letters]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from sympy import Expr, Integer, S, floor
+from sympy import Expr, Integer, Pow, S, floor
 
 from gradproof.symbolic.equations.expr import Access, Axis, Index, Size, height, letters, nonnegative
 from gradproof.symbolic.equations.numbers import same
@@ -113,16 +113,19 @@ class Builder:
         """
         for reading in (*self.readings, *self.pending) if not letter.known else ():
             slope = reading.index.expand().coeff(letter.index)
-            if not isinstance(slope, Integer) or slope == 0:
+            if slope == 0 or letters(slope) or not (nonnegative(slope) or nonnegative(-slope)):
                 continue
             rest = (reading.index - slope * letter.index).expand()
-            low, high = _extremes(
+            low, high = extremes(
                 rest, [e.axis for f in self.frames for e in f.values() if e.known] + list(self.ranges.values())
             )
             if low is None or high is None:
                 continue
-            last = _whole(reading.size - 1 - high if slope > 0 else low, abs(slope))
-            first = -_whole(low if slope > 0 else reading.size - 1 - high, abs(slope))
+            ends = [reading.size - 1 - high, low] if nonnegative(slope) else [low, reading.size - 1 - high]
+            last, first = (_whole(end, abs(slope)) for end in ends)
+            if last is None or first is None:
+                continue
+            first = -first
             letter.lower, letter.upper = S.Zero if nonnegative(-first) else first, last + 1
             break
         if not letter.known:  # an index of delta(i, j) alone runs as far as the other
@@ -332,13 +335,13 @@ def _fits_when_large(index: Expr, size: Expr) -> bool:
     return nonnegative(index.xreplace(large)) and nonnegative((size - 1 - index).xreplace(large))
 
 
-def _whole(expr: Expr, divisor: Integer) -> Expr:
-    """⌊expr/divisor⌋, where an unknown size must divide evenly to be read as whole."""
+def _whole(expr: Expr, divisor: Expr) -> Expr | None:
+    """⌊expr/divisor⌋, where unknown sizes must divide evenly; None where they do not."""
     constant, rest = (expr / divisor).expand().as_coeff_Add()
-    return (floor(constant) + rest).expand()
+    return None if any(power.exp.is_negative for power in rest.atoms(Pow)) else (floor(constant) + rest).expand()
 
 
-def _extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
+def extremes(expr: Expr, axes: Sequence[Axis]) -> tuple[Expr | None, Expr | None]:
     """The smallest and largest value of an affine expression over known ranges; None where a range is unknown."""
     low = high = expr.expand()
     for letter, lower, upper in axes:

@@ -15,12 +15,12 @@ from typing import NoReturn
 from sympy import Expr, S
 
 from gradproof.symbolic.equations.evaluate import Circular, HighPrecision, Point, Undefined
-from gradproof.symbolic.equations.expr import Access, Axis, letters
+from gradproof.symbolic.equations.expr import Access, Axis, letters, nonnegative
 from gradproof.symbolic.equations.numbers import same
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError, ShapeError
 from gradproof.symbolic.folding.checks import small_sizes
-from gradproof.symbolic.language.builder import UNKNOWN, Builder, Reading
+from gradproof.symbolic.language.builder import UNKNOWN, Builder, Reading, extremes
 from gradproof.symbolic.language.syntax import Statement
 from gradproof.symbolic.language.values import Value
 
@@ -35,14 +35,16 @@ class Recurrence:
     waiting: list[tuple[tuple[Expr, ...], ast.AST, bool]] = field(default_factory=list)
     complete: bool = False
     letters: list[list[str]] = field(default_factory=list)  # of the left sides, piece by piece
+    typed: list[dict[Expr, Axis]] = field(default_factory=list)  # the letters of the text, and what stands for them
 
     def read(self, indices: Sequence[Expr], node: ast.AST) -> Value:
         """An entry, before the shape is known; its indices are checked in the end."""
         self.waiting.append((tuple(indices), node, self.builder.guards > 0))
-        if self.pieces and len(indices) == len(self.pieces[-1][0].place):  # as far as the pieces reach by now
-            reach = [self.span(self.pieces[-1][0], axis)[1] for axis in range(len(indices))]
-            known = [(index, end) for index, end in zip(indices, reach, strict=True) if not end.has(UNKNOWN)]
-            self.builder.pending += [Reading(index, end, node, True) for index, end in known]
+        if self.pieces and len(indices) == len(self.pieces[-1][0].place):  # as far as a step reaches, if it is known
+            last = self.pieces[-1][0]
+            steps = [axis for axis, place in enumerate(last.place) if letters(place)]
+            reach = [(indices[axis], self.span(last, axis)[1]) for axis in steps]
+            self.builder.pending += [Reading(index, end, node, True) for index, end in reach if not end.has(UNKNOWN)]
         return Value(Access(self.name, *indices))
 
     def add(
@@ -53,6 +55,7 @@ class Recurrence:
         outs = out_letters(len(place))
         new_place: list[Expr] = []
         new_axes: list[Axis] = []
+        typed: dict[Expr, Axis] = {}
         for out, index in zip(outs, place, strict=True):
             inside = letters(index)
             if not inside:
@@ -66,7 +69,9 @@ class Recurrence:
             shift = index - axis[0]
             body = body.xreplace({axis[0]: out - shift})
             new_place.append(out)
+            typed[out] = axis
             new_axes.append((out, axis[1] + shift, axis[2] + shift))
+        self.typed.append(typed)
         self.pieces.append((Equation(self.name, tuple(new_place), tuple(new_axes), body), statement))
         return self.name
 
@@ -79,7 +84,8 @@ class Recurrence:
         rank = len(self.pieces[0][0].place)
         if any(len(piece.place) != rank for piece, _ in self.pieces):
             self.fail(f"the pieces of {self.name} have different numbers of indices", ShapeError)
-        self.pieces = [(self.completed(piece), statement) for piece, statement in self.pieces]
+        pieces = zip(self.pieces, self.typed, strict=True)
+        self.pieces = [(self.completed(piece, typed), statement) for (piece, statement), typed in pieces]
         spans = [tuple(self.span(piece, axis) for axis in range(rank)) for piece, _ in self.pieces]
         if len({str(span) for span in spans}) < len(spans):
             self.fail(f"{self.name} is defined twice at the same places", ExpressionError)
@@ -94,16 +100,29 @@ class Recurrence:
             read = zip(indices, shape, strict=True)
             b.readings += [Reading(index, size, node, guarded, partly=True) for index, size in read]
 
-    def completed(self, piece: Equation) -> Equation:
+    def completed(self, piece: Equation, typed: dict[Expr, Axis]) -> Equation:
         """A piece whose letters all have an end: one that reads nothing (`h[0,k] = 0`) runs as far as in others."""
         axes = []
         for letter, lo, hi in piece.axes:
             axis = piece.place.index(letter)
-            ends = [end for other, _ in self.pieces if not (end := self.span(other, axis)[1]).has(UNKNOWN)]
+            others = [other for other, _ in self.pieces if letters(other.place[axis])]
+            ends = [end for other in others if not (end := self.span(other, axis)[1]).has(UNKNOWN)]
+            written, first, _ = typed[letter]
+            ends = ends or [end + lo - first for end in self.read_to(axis)]
             if hi.has(UNKNOWN) and not ends:
                 self.fail(f"no piece of {self.name} tells how far axis {axis} runs", ShapeError)
             axes.append((letter, lo, ends[0] if hi.has(UNKNOWN) else hi))
+            self.builder.ranges[written] = (written, first, (axes[-1][2] - lo + first).expand())
         return replace(piece, axes=tuple(axes))
+
+    def read_to(self, axis: int) -> list[Expr]:
+        """How far an axis is read, where that is known: the t of P[t+1] = f(P[t]) runs as that of sum[t=0:T](P[t])."""
+        found: list[Expr] = []
+        for indices, _, _ in self.waiting:
+            _, last = extremes(indices[axis], list(self.builder.ranges.values()))
+            if last is not None and letters(indices[axis]) and not last.has(UNKNOWN):
+                found.append(last + 1)
+        return [end for end in found if all(nonnegative(end - other) for other in found)]
 
     def check_first_step(self, system: System) -> None:
         """Follow the recurrence at a small size: an entry that needs itself is an error."""

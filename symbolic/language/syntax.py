@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradproof.symbolic.errors import ExpressionError, ShapeError
+from gradproof.symbolic.language.chains import balanced
 from gradproof.symbolic.language.scanner import REDUCTIONS, Piece, Token, scan
 from gradproof.symbolic.language.whitelist import Checker, items, place
 
@@ -159,6 +160,7 @@ def _tree(text: str, code: str, piece: Piece) -> ast.expr:
         message = "the expression is nested too deeply; name an intermediate: S = …; …"
         raise ExpressionError(message, text, piece.start, piece.end) from None
     _locate(root, source, piece.start)
+    root = balanced(root)
     _check_depth(root, text)
     return Checker(text).visit(root)
 

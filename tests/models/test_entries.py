@@ -13,7 +13,8 @@ from gradproof.models.nets.block import Block, Equations
 from gradproof.models.nets.entries import entry
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue import known
-from gradproof.symbolic.equations.axes import with_axis, without_axis
+from gradproof.symbolic.equations.axes import laid_out, with_axis, with_own_size, with_sizes, without_axis
+from gradproof.symbolic.equations.compose import part
 
 Array = np.ndarray[Any, Any]
 T, S, D, H, R, P, N, Q = 3, 4, 6, 2, 3, 2, 5, 4
@@ -173,3 +174,17 @@ def test_an_axis_more_and_one_less(identifier: str) -> None:
     batched = with_axis(system, "batch", dict.fromkeys(system.inputs, 0))
     assert batched.equations != system.equations
     assert without_axis(batched, "batch").equations == system.equations
+
+
+def test_all_heads_run_the_equations_of_one() -> None:
+    """`attention.full` with keys of their own number and an axis for the heads is what `mha.output` states, and runs."""
+    one = with_own_size(entry("attention.full"), "m", {"K": 0, "V": 0, "S": 1, "E": 1, "A": 1})
+    every = with_axis(one, "h", {"Q": 0, "K": 0, "V": 0}).renamed({"O": "H"})
+    assert every.equations == part(entry("mha.output"), ("H",), given=("Q", "K", "V")).equations
+    turned = dict.fromkeys(("Q", "K", "V", "H"), (1, 0, 2))
+    batched = with_axis(
+        with_sizes(laid_out(every, turned), {"n": "T", "m": "Ts", "d_v": "d_k"}), "B", dict.fromkeys("QKV", 0)
+    )
+    run = {e.name: e for e in blocks.attention(True, True, False, False).system.equations}
+    assert batched.defined["S"] == [run["S"]]
+    assert batched.defined["H"] == [run["H"]]

@@ -163,3 +163,27 @@ def test_names_that_python_does_not_allow():
     function = compile_numpy(System(arrays, (equation,), ("y",)))
     assert function(**{"lambda": 2.0, "h'": [1.0, 2.0]})["y"] == 6
     assert "def forward(lambda_, h_prime):" in function.source
+
+
+KALMAN = (
+    "P[0] = p; m[0] = u; P[t+1] = a**2*(P[t] - P[t]**2/(P[t] + r)) + q;"
+    "m[t+1] = a*(m[t] + (y[t] - m[t])*P[t]/(P[t] + r)); sum[t=0:T]((y[t] - m[t])**2/(P[t] + r) + log(P[t] + r))"
+)
+
+
+def test_a_recurrence_goes_as_far_as_it_is_read():
+    """P is read before anything tells its length: y tells it, through the recurrence that reads both."""
+    torch = pytest.importorskip("torch")
+    given = {"p": 1.3, "u": 0.2, "a": 0.8, "r": 0.7, "q": 0.4, "y": [0.3, -1.0, 0.5, 0.8]}
+    tensors = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in given.items()}
+    p, m, a, r, q, y = (tensors[name] for name in "puarqy")
+    total = torch.zeros((), dtype=torch.float64)
+    for seen in y:
+        total = total + (seen - m) ** 2 / (p + r) + torch.log(p + r)
+        m, p = a * (m + (seen - m) * p / (p + r)), a**2 * (p - p**2 / (p + r)) + q
+    wanted = torch.autograd.grad(total, list(tensors.values()))
+    function = compile_numpy(derive(KALMAN, {**dict.fromkeys("puarq", ""), "y": "T"}))
+    value, gradients = function(**given)
+    assert np.isclose(value, total.item())
+    for name, gradient in zip(tensors, wanted, strict=True):
+        assert np.allclose(gradients[name], gradient), name

@@ -57,21 +57,25 @@ def einsum_operations(spec: str, operands: list[np.ndarray]) -> int:
     return terms * (len(operands) - 1 + (set(sizes) > set(output)))
 
 
-# expression, declarations, numbers for the sizes
-PROGRAMS: list[tuple[str, dict[str, str], dict[str, int]]] = [
-    ("sum(((silu(X @ W)*(X @ V)) @ O)*G)", {"X": "n,d", "W": "d,f", "V": "d,f", "O": "f,d", "G": "n,d"}, {"n": 60, "d": 50, "f": 70}),
-    ("sum(tanh(tanh(X @ W) @ V)*G)", {"X": "n,d", "W": "d,f", "V": "f,d", "G": "n,d"}, {"n": 60, "d": 50, "f": 70}),
-    ("sum((softmax(Q @ K.T / sqrt(d)) @ V)*G)", {"Q": "n,d", "K": "n,d", "V": "n,d", "G": "n,d"}, {"n": 60, "d": 70}),
-    ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"}, {"n": 60, "d": 50, "k": 40}),
-    ("x @ A @ x", {"A": "n,n", "x": "n"}, {"n": 100}),
-    ("sum(x[t]*g)", {"x": "n", "t": "m:index=n", "g": "m"}, {"n": 500, "m": 5000}),
-    ("sum(A @ B @ C)", {"A": "n,d", "B": "d,m", "C": "m,p"}, {"n": 60, "d": 50, "m": 40, "p": 30}),
+# expression, declarations, numbers for the sizes, variables (all of them)
+PROGRAMS: list[tuple[str, dict[str, str], dict[str, int], str | None]] = [
+    ("sum(((silu(X @ W)*(X @ V)) @ O)*G)", {"X": "n,d", "W": "d,f", "V": "d,f", "O": "f,d", "G": "n,d"}, {"n": 60, "d": 50, "f": 70}, None),
+    ("sum(tanh(tanh(X @ W) @ V)*G)", {"X": "n,d", "W": "d,f", "V": "f,d", "G": "n,d"}, {"n": 60, "d": 50, "f": 70}, None),
+    ("sum((softmax(Q @ K.T / sqrt(d)) @ V)*G)", {"Q": "n,d", "K": "n,d", "V": "n,d", "G": "n,d"}, {"n": 60, "d": 70}, None),
+    ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"}, {"n": 60, "d": 50, "k": 40}, None),
+    ("x @ A @ x", {"A": "n,n", "x": "n"}, {"n": 100}, None),
+    ("sum(x[t]*g)", {"x": "n", "t": "m:index=n", "g": "m"}, {"n": 500, "m": 5000}, None),
+    ("sum(A @ B @ C)", {"A": "n,d", "B": "d,m", "C": "m,p"}, {"n": 60, "d": 50, "m": 40, "p": 30}, None),
+    ("sum(cumsum(x)**2)", {"x": "n"}, {"n": 3000}, None),
+    ("sum((kron(A, B) @ x)*g)", {"A": "m,n", "B": "p,q", "x": "n*q", "g": "m*p"}, {"m": 20, "n": 21, "p": 22, "q": 23}, "A"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "declared", "sizes"), PROGRAMS, ids=[text for text, _, _ in PROGRAMS])
-def test_the_generated_code_does_what_is_counted(text: str, declared: dict[str, str], sizes: dict[str, int]) -> None:
-    derived = derive(text, declared)
+@pytest.mark.parametrize(("text", "declared", "sizes", "wrt"), PROGRAMS, ids=[row[0] for row in PROGRAMS])
+def test_the_generated_code_does_what_is_counted(
+    text: str, declared: dict[str, str], sizes: dict[str, int], wrt: str | None
+) -> None:
+    derived = derive(text, declared, wrt)
     wanted = cost(derived.system.needed([derived.output, *(e.name for e in derived.results)]), None, ())
     counted = int(with_sizes(wanted.flops, sizes))
     rng = np.random.default_rng(0)

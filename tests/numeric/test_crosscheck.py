@@ -80,6 +80,30 @@ def test_second_order_and_products(number):
     assert all(row.passed for row in report.rows if row.against != "differences"), report
 
 
+SQUARE = {"A": "n,n", "x": "n"}  # shapes under which a layout cannot be seen
+ASKED = [
+    ("A @ x", SQUARE, {"jacobian": True, "wrt": "x"}),
+    ("A @ x", SQUARE, {"jacobian": True, "wrt": "x", "layout": "denominator"}),
+    ("sum((A @ x)**2)", SQUARE, {"wrt": "A", "layout": "numerator"}),
+    ("sum((A @ B)**2)", {"A": "n,m", "B": "m,n"}, {"wrt": "A", "layout": "numerator"}),
+    ("sum(x**2 * y)", {"x": "n", "y": "n"}, {"jvp": {"x": "v", "y": "v"}}),
+    ("sum(x**2 * y)", {"x": "n", "y": "n"}, {"jvp": {"y": "v", "x": "w"}}),
+]
+
+
+@pytest.mark.parametrize(("text", "shapes", "asked"), ASKED)
+def test_what_was_asked_for_is_compared(text, shapes, asked):
+    """A result is compared as what it is, not as what its shape looks like."""
+    pytest.importorskip("torch")
+    report = crosscheck(derive(text, shapes, **asked), device="cpu")
+    assert all(row.status == "passed" for row in report.rows), report
+
+
+def test_one_direction_fits_all_its_variables():
+    with pytest.raises(GradproofError, match="v cannot be the change of x and of y: their shapes differ"):
+        derive("sum(x) * sum(y)", {"x": "n", "y": "m"}, jvp={"x": "v", "y": "v"})
+
+
 def test_an_entry_beside_a_kink_is_left_out():
     found = derive("sum(abs(x - y))", {"x": "n", "y": "n"}, "x")
     report = crosscheck(found, against=("differences",))

@@ -300,6 +300,11 @@ DERIVED = [
     ("sum(tanh(tanh(X @ W) @ V)*G)", {"X": "n,d", "W": "d,f", "V": "f,d", "G": "n,d"}, "12·d·f·n"),
     ("sum((X @ W - Y)**2)", {"X": "n,d", "W": "d,k", "Y": "n,k"}, "6·d·k·n"),
     ("sum(cumsum(x)**2)", {"x": "n"}, "5·n"),
+    (
+        "y[i,j] = sum[a,b](K[a,b]*x[i+a,j+b]); sum(tanh(y))",
+        {"K": "p,q", "x": "n+p-1,m+q-1"},
+        "6·m·n·p·q",
+    ),
     ("sum(x[t]*g)", {"x": "n", "t": "m:index=n", "g": "m"}, "3·m"),
     ("sum((kron(A, B) @ x)*g)", {"A": "m,n", "B": "p,q", "x": "n*q", "g": "m*p"}, "6·m·n·q + 6·m·p·q"),
 ]

@@ -1,5 +1,8 @@
 """Derivations: the printed result of each row, and every step checked. One row, one fact."""
 
+import copy
+import pickle
+
 import pytest
 
 from gradproof.symbolic.derive import derive
@@ -221,3 +224,15 @@ def test_as_in_textbooks(text, shapes, value, lines) -> None:
     assert found.value.partition(" = ")[2] == value
     assert found.lines()[len(found.lines()) - len(lines) :] == lines
     assert not any("log(Z)" in line for line in found.lines())
+
+
+@pytest.mark.parametrize(
+    "text", ["softmax(x) @ y", "E[w[0]] @ x + sum[t=0:n-1](x[t]*x[t+1])", "logdet(S) + x @ inv(S) @ y"]
+)
+def test_a_derivation_is_copied_and_stored(text):
+    shapes = {"x": "n", "y": "n", "E": "V,n", "w": "b:index=V", "S": "n,n:psd"}
+    found = derive(text, shapes, ["x"])
+    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert other.lines() == found.lines()
+        assert other.system == found.system
+        assert [step.after for step in other.steps] == [step.after for step in found.steps]

@@ -11,6 +11,9 @@ import pytest
 from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.derive import derive
 
+LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 Formula = tuple[str, dict[str, str]]
 
 
@@ -27,6 +30,11 @@ def attention(count: int) -> Formula:
         for k in range(count)
     )
     return f"{text}; sum(X{count}**2)", {"X0": "n,d", **{f"{w}{k}": "d,d" for k in range(count) for w in "QKV"}}
+
+
+def summands(count: int) -> Formula:
+    """A long chain of +."""
+    return " + ".join(f"sum(x{k}**2)" for k in range(count)), {f"x{k}": "n" for k in range(count)}
 
 
 def counted(run: Callable[[], object]) -> tuple[int, object]:
@@ -63,6 +71,29 @@ def test_twice_the_equations_take_twice_the_work(what, formula, wrt, sizes) -> N
     few, many = (work(formula(size), wrt) for size in sizes)
     ratios = {stage: many[stage] / few[stage] for stage in few}
     assert all(ratio <= 2.2 for ratio in ratios.values()), (what, ratios)
+
+
+def test_a_hessian_vector_product_grows_in_proportion_to_the_layers() -> None:
+    few, many = (counted(lambda size=size: derive(*layers(size), "h0", hvp="v"))[0] for size in (10, 20))
+    assert many / few <= 2.2
+
+
+def test_a_chain_of_sums_is_no_depth() -> None:
+    found = derive(*summands(200))
+    assert [str(gradient) for gradient in found.gradients.values()] == [
+        f"2 x{str(k).translate(LOWERED)}" for k in range(200)
+    ]
+
+
+def test_a_function_nested_fifty_deep() -> None:
+    found = derive("tanh(" * 50 + "x" + ")" * 50, {"x": ""})
+    assert str(found.gradients["x"]).count("(1 − ") == 50
+
+
+@pytest.mark.parametrize("power", [4, 8, 12, 16])
+def test_the_trace_of_a_power(power: int) -> None:
+    found = derive(f"trace({'@'.join('A' * power)})", {"A": "n,n"})
+    assert str(found.gradients["A"]) == f"{power} (A{str(power - 1).translate(RAISED)})ᵀ"
 
 
 def test_a_long_chain_prints_the_recursion_of_its_layers() -> None:

@@ -162,7 +162,8 @@ REFUSED = [
     ("(" * 51 + "x" + ")" * 51, "more than 50 brackets", 50),
     ("-" * 51 + "x", "more than 50 signs", 50),
     ("x" + ".T" * 151, "more than 150 operations", 0),
-    ("1" + "+1" * 200, "more than 150 operations", 0),
+    ("2" + "**1" * 200, "more than 150 operations", 0),
+    ("1" + "*1" * 200, "more than 150 operations", 0),
     ("1" + "+1" * 2000, "too many operators", 3001),
     ("x" * 20_001, "at most 20,000", None),
 ]  # fmt: skip

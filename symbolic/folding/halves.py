@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sympy import Mul
 
-from gradproof.symbolic.equations.definitions import plain, put_in
+from gradproof.symbolic.equations.definitions import Substitution, plain
 from gradproof.symbolic.equations.expr import Access, Compare, compare, letters, names
 from gradproof.symbolic.equations.functions import relu
 from gradproof.symbolic.equations.system import Equation, System
@@ -71,13 +71,10 @@ def without_outer_products(system: System) -> System:
 
     A sum over them is then a product with the small arrays, and the large one is never made.
     """
+    work = Substitution(system)
     for name in [name for group in system.groups for name in group if name not in system.outputs]:
-        definition = plain(system, name)
-        if definition is None or system.recurrent(name):
-            continue
-        factors = [factor for factor in Mul.make_args(definition.body) if letters(factor)]
-        if len(factors) > 1 and all(letters(factor) < set(definition.place) for factor in factors):
-            equations = tuple(put_in(e, definition) for e in system.equations if e.name != name)
-            arrays = {other: array for other, array in system.arrays.items() if other != name}
-            system = System(arrays, equations, system.outputs)
-    return system
+        definition = None if system.recurrent(name) else work.plain(name)
+        factors = [factor for factor in Mul.make_args(definition.body) if letters(factor)] if definition else []
+        if definition and len(factors) > 1 and all(letters(factor) < set(definition.place) for factor in factors):
+            work.put_in(definition)
+    return work.result()
