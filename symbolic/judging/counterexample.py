@@ -11,6 +11,7 @@ import mpmath
 
 from gradproof.symbolic.equations.evaluate import Undefined
 from gradproof.symbolic.judging.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, growing, sides
+from gradproof.symbolic.phrases import Phrase, phrase
 
 LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
 VISIBLE = mpmath.mpf(10) ** -6
@@ -33,13 +34,18 @@ class Counterexample:
     right_text: str
     who: str = "your formula"
 
-    def __str__(self) -> str:
+    @property
+    def said(self) -> Phrase:
+        """All of it in one sentence."""
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         inputs = ", ".join(f"{name} = {_listed(value)}" for name, value in self.inputs.items())
-        where = f" at {list(self.place)}" if self.place else ""
         at = "; ".join(part for part in (sizes, inputs) if part)
-        result = f"{self.name}{where} is {self.right_text}, {self.who} gives {self.claimed_text}"
-        return f"for {at}: {result}" if at else result
+        name = phrase("{} at {}", self.name, list(self.place)) if self.place else self.name
+        result = phrase("{} is {}, {} gives {}", name, self.right_text, self.who, self.claimed_text)
+        return phrase("for {}: {}", at, result) if at else result
+
+    def __str__(self) -> str:
+        return str(self.said)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
