@@ -18,6 +18,7 @@ from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
 from gradproof.symbolic.catalogue.verdict import NOT_COMPARED, judged, verdict_of
 from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.phrases import joined, phrase
 
 KINDS = {"jacobian": "Jacobian", "propagation": "Jacobian", "hessian": "Hessian", "tangent": "tangent"}
 
@@ -96,7 +97,7 @@ def verify_entry(entry: Entry, device: str = "cpu") -> Result:
     return Result(
         entry.id,
         status,
-        "; ".join(work.compared),
+        joined("; ", work.compared),
         None if worst is None else worst.error,
         None if worst is None else worst.tolerance,
         round(time.perf_counter() - start, 3),
@@ -126,9 +127,9 @@ class Work:
             if row.error is not None and not row.passed
         ]
         count = len(derivation.gradients)
-        what = KINDS.get(self.entry.mode) or (f"{count} gradients" if count > 1 else "gradient")
+        what = KINDS.get(self.entry.mode) or (phrase("{} gradients", count) if count > 1 else "gradient")
         sources = dict.fromkeys(row.against for row in report.rows if row.error is not None)
-        self.compared.append(f"value and {what}: {', '.join(sources)}")
+        self.compared.append(phrase("value and {}: {}", what, joined(", ", sources)))
 
     def identities(self) -> None:
         verdicts = [prove(identity) for identity in self.entry.identities]
@@ -169,10 +170,11 @@ class Work:
     def _count(self, one: str, many: str, verdicts: Sequence[str]) -> None:
         if verdicts:
             kinds = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts) if verdict}
-            shown = ", ".join(f"{count} {verdict}" for verdict, count in kinds.items())
-            self.compared.append(
-                f"{len(verdicts)} {one if len(verdicts) == 1 else many}" + (f" ({shown})" if shown else "")
+            shown = joined(
+                ", ", (phrase("{count} {things}", count=count, things=verdict) for verdict, count in kinds.items())
             )
+            told = phrase("{count} {things}", count=len(verdicts), things=one if len(verdicts) == 1 else many)
+            self.compared.append(phrase("{} ({})", told, shown) if kinds else told)
 
 
 def oracle_of(entry: Entry, derivation: Derivation) -> Oracle | None:

@@ -18,6 +18,7 @@ from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
 from gradproof.symbolic.catalogue.evidence import rows, shown
 from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
+from gradproof.symbolic.phrases import phrase
 
 LANG = "{lang}\""""
 
@@ -26,7 +27,7 @@ derivation"""
 STEPS = """for step in derivation.steps:
     print(f"{rule(step.rule, LANG)}: {step.reason}")
     print("\\n".join(f"    {line}" for line in step.shown(step.after)))
-    print("   ", phrased(f"checked: {step.checked}", LANG))"""
+    print("   ", phrased(phrase("checked: {}", step.checked), LANG))"""
 # the generated code against differences of the generated forward pass, and against 40 digits
 COMPARE = """from gradproof.numeric import crosscheck
 
@@ -36,19 +37,20 @@ assert report.passed"""
 IDENTITIES = """for identity in entry.identities:
     proof = prove(identity)
     print(f"{identity.left}  =  {identity.right}")
-    print("   ", phrased(f"{proof.verdict}: {proof.how}", LANG))
+    print("   ", phrased(phrase("{}: {}", proof.verdict, proof.how), LANG))
     assert agrees(proof.verdict, identity.expected)"""
 CLAIMS = """for claim in entry.claims:
     verdict, how = judged(claim)
     print(phrased(claim.says, LANG))
-    print("   ", phrased(f"{verdict}: {how}", LANG))
+    print("   ", phrased(phrase("{}: {}", verdict, how), LANG))
     assert agrees(verdict, claim.expected)"""
 MOMENTS = """for moment in entry.moments:
     result, right = derived_moment(moment, LANG)
     print(result)
     assert right"""
 EVIDENCE = """for row in rows(entry):
-    print(phrased(row.label, LANG), phrased(f"{shown(row.value)}; expected {shown(row.expected)}", LANG), sep="  →  ")
+    found = phrase("{}; expected {}", shown(row.value), shown(row.expected))
+    print(phrased(row.label, LANG), phrased(found, LANG), sep="  →  ")
     assert row.passed, row"""
 
 EXPERIMENT = """from gradproof.cli.book.figures import svg

@@ -18,6 +18,8 @@ from gradproof.symbolic.deriving.derivation import Derivation, shown_equations
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.moments import MomentResult
+from gradproof.symbolic.phrases import joined as sentences
+from gradproof.symbolic.phrases import phrase, put
 from gradproof.symbolic.printing import latex, text
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class Page(Described):
         entry = self.entry
         found = [("source", entry.source), ("kind", self.kind), ("verdict", self.verdict)]
         return found + (
-            [("assumptions", phrased("; ".join(entry.assumptions), self.lang))] if entry.assumptions else []
+            [("assumptions", phrased(sentences("; ", entry.assumptions), self.lang))] if entry.assumptions else []
         )
 
     @property
@@ -185,8 +187,8 @@ def judged(claim: Claim) -> tuple[str, str]:
     found = found_of(claim)
     if found.verdict != "refuted":
         return found.verdict, found.how
-    known = " ".join(str(found.counterexample or found.how).split())
-    return found.verdict, f"{known}; right is: {found.correct}".replace("your formula", "the claim")
+    known = put(found.counterexample.said if found.counterexample else found.how, "your formula", "the claim")
+    return found.verdict, sentences("; ", [known, phrase("right is: {}", found.correct)])
 
 
 def _moment(moment: Moment, lang: str) -> ShownMoment:

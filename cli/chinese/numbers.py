@@ -12,10 +12,10 @@ RECURRENT = {
     ),
     "{} × a rotation, 10 steps, σ(z) = z: the bound is reached": "{} × 旋转，10 步，σ(z) = z：达到该界",
     "γ σ_max = 0.9: norm after 100 steps": "γ σ_max = 0.9：100 步后的范数",
-    "{}, σ(z) = z: norm after 2 steps": "{}，σ(z) = z：2 步后的范数",
-    "{}: σ_max": "{}：σ_max",
-    "{}: σ_max = 3": "{}：σ_max = 3",
-    "{}: norm after 5 saturated steps": "{}：饱和 5 步后的范数",
+    "W = [[0,2],[0,0]], σ(z) = z: norm after 2 steps": "W = [[0,2],[0,0]]，σ(z) = z：2 步后的范数",
+    "W = [[0,2],[0,0]]: σ_max": "W = [[0,2],[0,0]]：σ_max",
+    "h ← tanh(3h + 2): σ_max = 3": "h ← tanh(3h + 2)：σ_max = 3",
+    "h ← tanh(3h + 2): norm after 5 saturated steps": "h ← tanh(3h + 2)：饱和 5 步后的范数",
     "the formula against the optimiser's clipping: largest difference": "公式与优化器裁剪结果的最大差",
     "norm after clipping to ½": "裁剪到 ½ 后的范数",
     "the cosine with the gradient: the direction is kept": "与原梯度夹角的余弦：方向不变",
@@ -38,11 +38,8 @@ SEQUENCES = {
 }
 
 ATTENTION = {
-    "Var(qᵀk), mean 0, variance 1, d_k = {}: {} draws, 5 standard errors": (
-        "Var(qᵀk)，均值 0，方差 1，d_k = {}：{} 次抽样，5 倍标准误"
-    ),
-    "Var({}): {} draws, 5 standard errors": "Var({})：{} 次抽样，5 倍标准误",
-    "Var(qᵀk), {}: {} draws, 5 standard errors": "Var(qᵀk)，{}：{} 次抽样，5 倍标准误",
+    "{}: {} draws, {} standard errors": "{}：{} 次抽样，{} 倍标准误",
+    "Var(qᵀk), mean 0, variance 1, d_k = 16": "Var(qᵀk)，均值 0，方差 1，d_k = 16",
     "largest norm − max 2a(1 − a) in 200 random weights": "200 组随机权重中范数 − max 2a(1 − a) 的最大值",
     "the norm at (½, ½), where the bound is reached": "(½, ½) 处的范数，此处达到该界",
     "the norm at largest weight {}": "最大权重为 {} 时的范数",
@@ -90,27 +87,28 @@ TRANSFORMER = {
     "one block": "一个模块",
     "one decoder block with cross-attention": "一个含交叉注意力的解码器模块",
     "encoder and decoder, 6 layers each, without embeddings": "编码器与解码器各 6 层，不计嵌入",
-    "Transformer base with a vocabulary of {}": "词表大小为 {} 的 Transformer base",
+    "Transformer base with a vocabulary of 37000": "词表大小为 37000 的 Transformer base",
     "F(x) = −x: the gradient for the cotangent (3, 4)": "F(x) = −x：上游梯度为 (3, 4) 时的梯度",
     "‖J_F‖ = ½ in 10 layers: least ratio of gradient norms in 30 trials": (
         "10 层均有 ‖J_F‖ = ½：30 次试验中梯度范数之比的最小值"
     ),
     "(1,2,3,4), ε = {}: √(v+ε) against σ+ε, first entry": "(1,2,3,4)，ε = {}：√(v+ε) 与 σ+ε，第一个分量",
-    "constant row, ε = {}: difference quotient along a direction, against (u − mean u)/ε": (
-        "常数行，ε = {}：沿某一方向的差商，对照 (u − mean u)/ε"
+    "constant row, ε = 0.1: difference quotient along a direction, against (u − mean u)/ε": (
+        "常数行，ε = 0.1：沿某一方向的差商，对照 (u − mean u)/ε"
     ),
     "LayerNorm of (1,2,3,4)": "(1,2,3,4) 的 LayerNorm",
     "x̄ at (5,5,5,5) for the cotangent e₁": "上游梯度为 e₁ 时 (5,5,5,5) 处的 x̄",
-    "{} against {}": "{} 与 {}",
+    "Σ u ⊙ dx̂ against Σ x̄ ⊙ dx": "Σ u ⊙ dx̂ 与 Σ x̄ ⊙ dx",
     "LayerNorm: largest derivative across rows": "LayerNorm：跨行导数的最大值",
     "LayerNorm: least derivative within a row": "LayerNorm：行内导数的最小值",
     "BatchNorm: largest derivative across columns": "BatchNorm：跨列导数的最大值",
     "BatchNorm: least derivative within a column": "BatchNorm：列内导数的最小值",
-    "{}, first block: gradient norms for depths {}": "{}，第一个模块：深度 {} 的梯度范数",
-    "{}, last block: gradient norms for depths {}": "{}，最后一个模块：深度 {} 的梯度范数",
+    "{}-LN, {} block: gradient norms for depths {}": "{}-LN，{}模块：深度 {} 的梯度范数",
+    "first": "第一个",
+    "last": "最后一个",
     "Post-LN, last block: the norm grows with the depth to the power": ("Post-LN，最后一个模块：范数随深度变化的幂次"),
     "Pre-LN, last block: the power": "Pre-LN，最后一个模块：幂次",
-    "depth {}, last block: Post-LN over Pre-LN": "深度 {}，最后一个模块：Post-LN 与 Pre-LN 之比",
+    "depth 18, last block: Post-LN over Pre-LN": "深度 18，最后一个模块：Post-LN 与 Pre-LN 之比",
     "Ē of the tied model against Ē + Ūᵀ of the untied one": "共享模型的 Ē 与不共享模型的 Ē + Ūᵀ",
     "a row that no token reads has a gradient too": "没有词元读取的行也有梯度",
     "encoder-only": "仅编码器",
@@ -126,7 +124,7 @@ LOSSES = {
     "the loss without smoothing": "不作平滑时的损失",
     "total probability of the {} sequences of length {}": "{} 个长度为 {} 的序列的总概率",
     "(1/B) Σ_b Σ_t −log P, by hand": "(1/B) Σ_b Σ_t −log P，手算",
-    "the mean over the {} words instead": "改为对 {} 个词求平均",
+    "the mean over the 4 words instead": "改为对 4 个词求平均",
     "other logits in the padding: the loss": "改变填充位置的 logits：损失",
     "the gradient in the padding": "填充位置的梯度",
     "weighted by the number of words": "按词数加权",
@@ -147,7 +145,8 @@ LOSSES = {
     "objective at β = 2: the bottleneck is T = Y": "β = 2 时的目标：瓶颈为 T = Y",
     "its value, −log 2": "其值 −log 2",
     "the value of T = X, which keeps everything": "T = X（保留一切）的值",
-    "last row of attention{}": "注意力矩阵的最后一行{}",
+    "{}[{}]": "{}[{}]",
+    "last row of attention": "注意力矩阵的最后一行",
     "gradient of {}": "{} 的梯度",
     "largest distance from central differences, ε = 1e-5": "与中心差分的最大差，ε = 1e-5",
 }
@@ -164,8 +163,8 @@ OPTIMISATION = {
     "the interval's half-width, relative, is under 5 % ({})": "置信区间的相对半宽小于 5 %（{}）",
     "the evidence is the normaliser of Beta(a + heads, b + tails)": "证据是 Beta(a + 正面数, b + 反面数) 的归一化常数",
     "posterior mean of Beta(2, 3) after 7 heads and 4 tails": "Beta(2, 3) 在 7 正 4 反之后的后验均值",
-    "the trained point from θ₀ = {}": "从 θ₀ = {} 出发训练到的点",
-    "the trained point from θ₀ = {}: the start leaves no trace": "从 θ₀ = {} 出发训练到的点：初值不留痕迹",
+    "the trained point from θ₀ = −10": "从 θ₀ = −10 出发训练到的点",
+    "the trained point from θ₀ = +10: the start leaves no trace": "从 θ₀ = +10 出发训练到的点：初值不留痕迹",
     "the posterior mean with prior mean −10, against that with +10": "先验均值为 −10 与 +10 时的后验均值",
     "the posterior's variance, against that of a point": "后验的方差，对照单点的方差",
     "AdamW": "AdamW",
@@ -180,21 +179,24 @@ OPTIMISATION = {
 
 INFERENCE = {
     "probability of all texts that end or reach the limit": "全部结束或达到上限的文本的总概率",
-    "largest deviation of a frequency, in standard errors, {} texts": "频率的最大偏差（以标准误计），{} 段文本",
+    "largest deviation of a frequency, in standard errors, 4000 texts": "频率的最大偏差（以标准误计），4000 段文本",
     "longest text at a limit of 2 words": "上限为 2 个词时最长的文本",
     "no text goes on after the end token": "没有文本在结束符之后继续",
     "the same seed gives the same texts": "同一种子给出同样的文本",
     "40 random models: outputs that differ from a loop": "40 个随机模型：与循环结果不同的输出数",
     "a tie of words 1 and 2": "词 1 与词 2 并列",
-    "kept of {} at {}": "{} 在 {} 时保留的词数",
+    "kept of (.5, .41, .09) at .9": "(.5, .41, .09) 在 .9 时保留的词数",
+    "kept of (.4, .3, .2, .1) at .7": "(.4, .3, .2, .1) 在 .7 时保留的词数",
+    "kept of (.4, .6) at p = 0": "(.4, .6) 在 p = 0 时保留的词数",
+    "kept of (.4, .6) at p = 1": "(.4, .6) 在 p = 1 时保留的词数",
     "the same where the sum must exceed .7, as the document says": "同上，但按文中要求之和超过 .7",
     "four equal words at .5: the lowest two": "四个等概率的词，p = .5：编号最小的两个",
     "beams of width V^T whose score differs from brute force, 25 models": (
         "宽度为 V^T 的束与穷举得分不同的个数，25 个模型"
     ),
     "models in which a beam of width 1 misses the best text": "宽度为 1 的束错过最优文本的模型数",
-    "log-probability from width 2 less that from width 1, model {}: worse": (
-        "模型 {}：宽度 2 的对数概率减去宽度 1 的：更差"
+    "log-probability from width 2 less that from width 1, model 8: worse": (
+        "模型 8：宽度 2 的对数概率减去宽度 1 的：更差"
     ),
     "six positions with a growing cache, RoPE, against all at once": "六个位置、逐步增长的缓存、RoPE，对照一次性计算",
     "the last position when the newest word is numbered 0": "把最新的词编号为 0 时的最后位置",
@@ -219,7 +221,7 @@ VIEWS = {
     "the gradient has no part along x": "梯度沿 x 方向没有分量",
     "a zero vector is refused": "零向量被拒绝",
     "a division by zero": "除以零",
-    "estimate at dimension {} in 30": "30 维空间中 {} 维数据的估计值",
+    "estimate at dimension {} in {}": "{1} 维空间中 {0} 维数据的估计值",
     "least objective of 1000 random weights less that of softmax": "1000 组随机权重的最小目标值减去 softmax 的目标值",
     "the objective at softmax is −ε Σ log Z": "softmax 处的目标值为 −ε Σ log Z",
     "column sums of softmax, where a transport plan needs 1 and 1": "softmax 的列和，而传输方案要求 1 和 1",
@@ -227,35 +229,35 @@ VIEWS = {
         "两个边缘都固定的方案（各行归一），对照 softmax"
     ),
     "slope of log deviation over log width": "对数偏差关于对数宽度的斜率",
-    "deviation at width {}, relative to the limit": "宽度 {} 处相对于极限的偏差",
-    "|mean − limit| at width {}, in standard errors: no bias": "宽度 {} 处的 |均值 − 极限|（以标准误计）：无偏",
-    "at t = {}, integrated, against the formula with I − exp(−ηΘt)": (
-        "t = {} 时数值积分的结果，对照含 I − exp(−ηΘt) 的公式"
+    "deviation at width 4096, relative to the limit": "宽度 4096 处相对于极限的偏差",
+    "|mean − limit| at width 16, in standard errors: no bias": "宽度 16 处的 |均值 − 极限|（以标准误计）：无偏",
+    "at t = 0.3, integrated, against the formula with I − exp(−ηΘt)": (
+        "t = 0.3 时数值积分的结果，对照含 I − exp(−ηΘt) 的公式"
     ),
-    "at t = {} against the document's form": "t = {} 时对照文中的式子",
+    "at t = 0.3 against the document's form": "t = 0.3 时对照文中的式子",
     "as t → ∞ the document's form": "t → ∞ 时即文中的式子",
     "smallest eigenvalue of the kernel": "核的最小特征值",
-    "first descent: test error at P = {} over that at the first minimum, P = {}": (
-        "第一次下降：P = {} 处的测试误差与第一个极小点 P = {} 处之比"
+    "first descent: test error at P = 2 over that at the first minimum, P = {}": (
+        "第一次下降：P = 2 处的测试误差与第一个极小点 P = {} 处之比"
     ),
     "the peak, at P = {}, over the first minimum": "峰值（P = {}）与第一个极小值之比",
-    "nearness of the peak to N = {}: min(P, N)/max(P, N)": "峰值与 N = {} 的接近程度：min(P, N)/max(P, N)",
-    "second descent: the peak over the error at P = {}": "第二次下降：峰值与 P = {} 处误差之比",
-    "the first minimum over the error at P = {}": "第一个极小值与 P = {} 处误差之比",
+    "nearness of the peak to N = 40: min(P, N)/max(P, N)": "峰值与 N = 40 的接近程度：min(P, N)/max(P, N)",
+    "second descent: the peak over the error at P = 800": "第二次下降：峰值与 P = 800 处误差之比",
+    "the first minimum over the error at P = 800": "第一个极小值与 P = 800 处误差之比",
     "E ‖Σ σ_i x_i‖² over all signs, against Σ ‖x_i‖²": "对全部符号的 E ‖Σ σ_i x_i‖²，对照 Σ ‖x_i‖²",
     "the complexity, enumerated, against B √(Σ ‖x_i‖²)/n": "枚举得到的复杂度，对照 B √(Σ ‖x_i‖²)/n",
     "the supremum for one sign vector, by search over directions": "某一符号向量的上确界，按方向搜索",
-    "E sup(L − L̂) over all samples of {} among {} points, in fractions, against 2 E R̂": (
-        "{1} 个点中全部容量 {0} 的样本上的 E sup(L − L̂)（分数精确），对照 2 E R̂"
+    "E sup(L − L̂) over all samples of 3 among 4 points, in fractions, against 2 E R̂": (
+        "4 个点中全部容量 3 的样本上的 E sup(L − L̂)（分数精确），对照 2 E R̂"
     ),
-    "largest change of sup(L − L̂) by another third of the sample, against {}": (
-        "换掉样本的三分之一时 sup(L − L̂) 的最大变化，对照 {}"
+    "largest change of sup(L − L̂) by another third of the sample, against 1/3": (
+        "换掉样本的三分之一时 sup(L − L̂) 的最大变化，对照 1/3"
     ),
     "share of {} samples of {} in which the bound holds for all thresholds": (
         "{} 组容量为 {} 的样本中，该界对所有阈值成立的比例"
     ),
     "mean largest gap L − L̂ at {}, against the mean bound": "容量 {} 时最大差 L − L̂ 的平均，对照界的平均",
-    "the bound at {} points over that at {}: falls like 1/√n": "{} 个点的界与 {} 个点的界之比：按 1/√n 下降",
+    "the bound at 200 points over that at 50: falls like 1/√n": "200 个点的界与 50 个点的界之比：按 1/√n 下降",
     "networks of width 2, 8, 32 over the supremum of width 1": "宽度 2、8、32 的网络超出宽度 1 的上确界的量",
     "share of that supremum which width 32 reaches: its best unit split into equal parts": (
         "宽度 32 达到该上确界的比例：把最优单元等分"
@@ -267,7 +269,7 @@ VIEWS = {
     "h after 100 steps of h + 1 from 0": "从 0 出发，h + 1 迭代 100 步后的 h",
     "the contraction's fixed point: F(h) − h": "压缩映射的不动点：F(h) − h",
     "the same from another start": "从另一初值出发，结果相同",
-    "largest error over Banach's bound {}": "最大误差与 Banach 界 {} 之比",
+    "largest error over Banach's bound qᵗ|h₁ − h₀|/(1 − q)": "最大误差与 Banach 界 qᵗ|h₁ − h₀|/(1 − q) 之比",
     "P − AᵀPA = I in fractions": "P − AᵀPA = I（分数运算）",
     "P is positive definite": "P 正定",
     "V falls in 30 steps from (3, −2)": "从 (3, −2) 出发的 30 步中 V 递减",
@@ -283,14 +285,15 @@ VIEWS = {
     "the truncated factorisation sums to 1": "截断的分解之和为 1",
     "P(w₁ | do(w₂ = 1)) is P(w₁)": "P(w₁ | do(w₂ = 1)) 等于 P(w₁)",
     "max |W̄_V − W̄_O|, both start as the identity": "max |W̄_V − W̄_O|，二者初值均为单位矩阵",
-    "max |W̄_V − W̄_O|, W_O starts as {}": "max |W̄_V − W̄_O|，W_O 的初值为 {}",
+    "max |W̄_V − W̄_O|, W_O starts as [[1, 0.5], [0, 1]]": "max |W̄_V − W̄_O|，W_O 的初值为 [[1, 0.5], [0, 1]]",
     "loss before the step": "更新前的损失",
     "loss after it": "更新后的损失",
     "larger attention weight before the step": "更新前较大的注意力权重",
     "larger attention weight after it": "更新后较大的注意力权重",
     "loss and weight both fall": "损失与权重同时下降",
     "the output": "输出",
-    "without the word of weight {}": "去掉权重为 {} 的词",
+    "without the word of weight .99": "去掉权重为 .99 的词",
+    "without the word of weight .01": "去掉权重为 .01 的词",
 }
 
 NUMBERS = {

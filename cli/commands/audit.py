@@ -14,6 +14,7 @@ from gradproof.cli.output.words import Described, phrased, said, word
 from gradproof.symbolic.catalogue import Entry, entries, get
 from gradproof.symbolic.catalogue.verdict import NOT_COMPARED, verdict_of
 from gradproof.symbolic.errors import GradproofError
+from gradproof.symbolic.phrases import joined, phrase
 
 FORMATS = ("text", "markdown", "latex", "json")
 
@@ -116,7 +117,7 @@ def _derived(entry: Entry) -> list[Line]:
     from gradproof.symbolic.catalogue.derivation import derive_entry
 
     found = derive_entry(entry)
-    steps = f"derived in {len(found.steps)} steps, each checked"
+    steps = phrase("derived in {} steps, each checked", len(found.steps))
     return [Line("derivation", found.line(equation), steps, True) for equation in found.results]
 
 
@@ -126,8 +127,10 @@ def _identities(entry: Entry) -> list[Line]:
     found = []
     for identity in entry.identities:
         proof = prove(identity)
-        says = f"{identity.left}  =  {identity.right}" + (f"; {identity.says}" if identity.says else "")
-        found.append(Line("identity", says, f"{proof.verdict}: {proof.how}", agrees(proof.verdict, identity.expected)))
+        says = joined("; ", [f"{identity.left}  =  {identity.right}", identity.says])
+        found.append(
+            Line("identity", says, phrase("{}: {}", proof.verdict, proof.how), agrees(proof.verdict, identity.expected))
+        )
     return found
 
 
@@ -138,9 +141,9 @@ def _claims(entry: Entry) -> list[Line]:
     found = []
     for claim in entry.claims:
         verdict, how = judged(claim)
-        says = f"the derivative of {claim.expression} by {claim.wrt} is {claim.claim}"
-        says += f"; {claim.says}" if claim.says else ""
-        found.append(Line("claim", says, f"{verdict}: {how}", agrees(verdict, claim.expected)))
+        of = phrase("the derivative of {} by {} is {}", claim.expression, claim.wrt, claim.claim)
+        says = joined("; ", [of, claim.says])
+        found.append(Line("claim", says, phrase("{}: {}", verdict, how), agrees(verdict, claim.expected)))
     return found
 
 
@@ -150,8 +153,8 @@ def _moments(entry: Entry) -> list[Line]:
     found = []
     for moment in entry.moments:
         result, right = derived_moment(moment)
-        says = f"{moment.kind} of {moment.expression}" + (f"; {moment.says}" if moment.says else "")
-        found.append(Line("moment", says, f"derived: {result}", right))
+        says = joined("; ", [phrase("{} of {}", moment.kind, moment.expression), moment.says])
+        found.append(Line("moment", says, phrase("derived: {}", result), right))
     return found
 
 
@@ -159,7 +162,7 @@ def _evidence(entry: Entry) -> list[Line]:
     from gradproof.symbolic.catalogue.evidence import rows, shown
 
     return [
-        Line("number", row.label, f"{shown(row.value)}; expected {shown(row.expected)}", row.passed)
+        Line("number", row.label, phrase("{}; expected {}", shown(row.value), shown(row.expected)), row.passed)
         for row in rows(entry)
     ]
 

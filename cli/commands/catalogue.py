@@ -8,6 +8,7 @@ from gradproof.cli.output.console import emit_json, padded, table_console
 from gradproof.cli.output.words import Described, phrased, word
 from gradproof.symbolic.catalogue import entries, get
 from gradproof.symbolic.catalogue.verdict import verdict_of
+from gradproof.symbolic.phrases import phrase
 
 
 @click.command("list")
@@ -44,7 +45,7 @@ def list_command(ctx: click.Context, topic: str | None, as_json: bool) -> None:
         shown = Described(entry, lang)
         table.add_row(entry.id, shown.title, shown.kind, shown.verdict, entry.source)
     table_console().print(table)
-    click.echo(phrased(f"{len(found)} entries; `gradproof show ID` and `gradproof derive ID` tell more", lang))
+    click.echo(phrased(phrase("{} entries; `gradproof show ID` and `gradproof derive ID` tell more", len(found)), lang))
 
 
 @click.command("show")
@@ -68,9 +69,12 @@ def show_command(ctx: click.Context, identifier: str) -> None:
     rows += [("variables", ", ".join(entry.wrt))] if entry.wrt else []
     rows += [("cotangent", entry.cotangent)] if entry.cotangent else []
     rows += [("identity", f"{i.left}  =  {i.right}{_told(i.says, i.expected, lang)}") for i in entry.identities]
-    claims = [(phrased(f"the derivative of {c.expression} by {c.wrt} is {c.claim}", lang), c) for c in entry.claims]
+    claims = [
+        (phrased(phrase("the derivative of {} by {} is {}", c.expression, c.wrt, c.claim), lang), c)
+        for c in entry.claims
+    ]
     rows += [("claim", f"{what}{_told(c.says, c.expected, lang)}") for what, c in claims]
-    moments = [(phrased(f"{m.kind} of {m.expression}", lang), m) for m in entry.moments]
+    moments = [(phrased(phrase("{} of {}", m.kind, m.expression), lang), m) for m in entry.moments]
     rows += [("moment", f"{what}  =  {m.value}{_told(m.says, '', lang)}") for what, m in moments]
     rows += [("evidence", f"gradproof audit {entry.id}")] if entry.evidence else []
     rows += [("experiment", f"gradproof experiment {entry.experiment}")] if entry.experiment else []

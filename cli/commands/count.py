@@ -7,6 +7,7 @@ import click
 from gradproof.cli.commands.inputs import Formula, dtype_option, formula
 from gradproof.cli.output.console import emit_json
 from gradproof.cli.output.words import phrased, word
+from gradproof.symbolic.phrases import phrase
 
 # a layer's name → its entry, its parameters, and the sizes that follow from the others
 LAYERS: dict[str, tuple[str, tuple[str, ...], dict[str, int | str]]] = {
@@ -71,8 +72,12 @@ def count_command(
             raise click.UsageError(f"a size is a whole number above 0, and {name} is {size} here")
     chosen = [name.strip() for name in names.split(",")] if names else list(parts)
     spent = cost(system, None, (), BYTES[dtype])
-    rows = {f"entries of {name}": size_text(parameters(system, [name], values)) for name in system.inputs}
-    rows |= {f"parameters ({', '.join(chosen)})": size_text(parameters(system, chosen, values))} if chosen else {}
+    rows: dict[str, str] = {
+        phrase("entries of {}", name): size_text(parameters(system, [name], values)) for name in system.inputs
+    }
+    rows |= (
+        {phrase("parameters ({})", ", ".join(chosen)): size_text(parameters(system, chosen, values))} if chosen else {}
+    )
     operations = with_sizes(spent.flops, values)
     rows["operations"] = size_text(operations)
     rows |= {"order": order(operations)} if operations.free_symbols else {}

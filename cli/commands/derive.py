@@ -20,6 +20,7 @@ from gradproof.cli.output.console import emit, emit_json
 from gradproof.numeric.backends import BACKENDS
 from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.deriving.derivation import Derivation
+from gradproof.symbolic.phrases import phrase
 
 FORMATS = ("text", "latex", "markdown", "json", *BACKENDS)
 
@@ -71,7 +72,7 @@ def derive_command(ctx: click.Context, expression: str, declarations: tuple[str,
     if is_jacobian and format_ in ("text", "markdown") and max(len(g.shape) for g in derivation.gradients.values()) < 3:
         turned = {"numerator": "denominator", "denominator": "numerator"}[layout]
         same = derived(found, wrt, lang, **{**options, "layout": turned})
-        other = f"in {turned} layout: {'; '.join(same.line(equation, form) for equation in same.results)}"
+        other = phrase("in {} layout: {}", turned, "; ".join(same.line(equation, form) for equation in same.results))
     result = report.Report(derivation, found.entry, form, layout, steps, example, lang, other, dtype)
     if format_ == "json":
         emit_json({**report.as_json(result), **(stated or {})}, output)

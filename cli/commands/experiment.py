@@ -8,6 +8,7 @@ import click
 
 from gradproof.cli.output.console import right, width_of
 from gradproof.cli.output.words import phrased, word
+from gradproof.symbolic.phrases import phrase
 
 
 @click.command("experiment")
@@ -36,7 +37,7 @@ def experiment_command(ctx: click.Context, name: str | None, output: str | None)
     table = ["  ".join(right(cell, width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     click.echo("\n".join([phrased(found.title, lang), "", *table, ""]))
     for check in found.checks:
-        told = phrased(f"{shown(check.value)}; expected {shown(check.expected)}", lang)
+        told = phrased(phrase("{}; expected {}", shown(check.value), shown(check.expected)), lang)
         sign = word("ok" if check.passed else "failed", lang)
         click.echo(f"  {phrased(check.label, lang)}{word('colon', lang)}{told}  {sign}")
     click.echo(f"\n{phrased(found.conclusion, lang)}")

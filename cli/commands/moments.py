@@ -9,6 +9,7 @@ import click
 from gradproof.cli.commands.inputs import formula, output_option
 from gradproof.cli.output.console import emit, emit_json
 from gradproof.cli.output.words import phrased, rule, word
+from gradproof.symbolic.phrases import phrase
 
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["text", "latex", "json"]), default="text", help="Format."
@@ -48,11 +49,15 @@ def _moment(kind: str) -> click.Command:
             emit(result.latex, output)
         else:
             lang = ctx.obj["lang"]
-            lines = [str(result), "", *(phrased(f"assumed: {assumption}", lang) for assumption in result.assumptions)]
+            lines = [
+                str(result),
+                "",
+                *(phrased(phrase("assumed: {}", assumption), lang) for assumption in result.assumptions),
+            ]
             lines += ["", word("steps", lang).lower()] if steps else []
             for number, step in enumerate(result.steps if steps else (), 1):
                 lines += [f"{number:>3}. {rule(step.rule, lang)}{word('colon', lang)}{step.reason}"]
-                lines += [f"    {step.line(step.after)}", f"    {phrased(f'checked: {step.checked}', lang)}"]
+                lines += [f"    {step.line(step.after)}", f"    {phrased(phrase('checked: {}', step.checked), lang)}"]
             emit("\n".join(lines), output)
 
     command.help = (

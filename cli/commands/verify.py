@@ -11,6 +11,7 @@ import click
 from gradproof.cli.output.console import emit_json
 from gradproof.cli.output.words import phrased, word
 from gradproof.symbolic.catalogue import Entry, entries, get
+from gradproof.symbolic.phrases import joined, phrase
 
 if TYPE_CHECKING:
     from gradproof.numeric.verify import Result
@@ -54,7 +55,9 @@ def verify_command(
         emit_json({"device": described, **counts, "results": [result.as_dict() for result in results]})
     else:
         print_table(results, lang)
-        told = ", ".join(f"{count} {status}" for status, count in counts.items())
+        told = joined(
+            ", ", (phrase("{count} {things}", count=count, things=status) for status, count in counts.items())
+        )
         click.echo(f"{phrased(told, lang)}{word('semicolon', lang)}{described}")
     return 1 if counts["failed"] else 0
 

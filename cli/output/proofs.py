@@ -7,6 +7,7 @@ from typing import Any
 from gradproof.cli.output.words import Described, phrased, rule, word
 from gradproof.symbolic.catalogue import Entry, Identity, Moment
 from gradproof.symbolic.catalogue.proof import agrees, derived_moment, prove
+from gradproof.symbolic.phrases import phrase
 
 Row = dict[str, Any]
 
@@ -53,7 +54,7 @@ def _moment(moment: Moment, lang: str) -> Row:
         for step in result.steps
     ]
     how = phrased(result.checked, lang)
-    says = phrased(moment.says or f"{moment.kind} of {moment.expression}", lang)
+    says = phrased(moment.says or phrase("{} of {}", moment.kind, moment.expression), lang)
     return {"says": says, "statement": str(result), "confirmed": right, "how": how, "steps": steps}
 
 
@@ -76,5 +77,5 @@ def stated_lines(found: Row, lang: str, steps: bool) -> list[str]:
             for step in row["steps"] if steps else ():
                 lines.append(f"     {step['rule']}{colon}{step['reason']}")
                 lines += [f"       {step['equation']}"] if step["equation"] else []
-                lines += [f"       {phrased('checked: ' + step['checked'], lang)}"] if step["checked"] else []
+                lines += [f"       {phrased(phrase('checked: {}', step['checked']), lang)}"] if step["checked"] else []
     return lines

@@ -16,6 +16,7 @@ from gradproof.symbolic.deriving.derivation import Derivation, Step
 from gradproof.symbolic.deriving.example import numbers_text, worked_example
 from gradproof.symbolic.equations.expr import names
 from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.phrases import phrase
 from gradproof.symbolic.printing import latex, text
 
 LAYOUTS = {
@@ -104,7 +105,7 @@ class Report:
         kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
         shown = ", ".join(text.printed(name, found.forward) for name in kept)
-        held = self.told(f"{size_text(itemsize * entries)} bytes in {self.dtype}")
+        held = self.told(phrase("{} bytes in {}", size_text(itemsize * entries), self.dtype))
         return {
             "forward operations": f"{forward.text}   {forward.order}",
             "operations with derivatives": f"{both.text}   {both.order}",
@@ -138,7 +139,7 @@ def as_text(report: Report) -> str:
         for number, step in enumerate(found.steps, 1):
             lines += [f"{number:>3}. {report.titled(step)}"]
             lines += [f"       {line}" for line in step.shown(step.after)]
-            lines += [f"       {report.told(f'checked: {step.checked}')}"]
+            lines += [f"       {report.told(phrase('checked: {}', step.checked))}"]
     if report.example:
         lines += ["", *example_lines(report)]
     return "\n".join(lines)
@@ -147,7 +148,9 @@ def as_text(report: Report) -> str:
 def example_lines(report: Report) -> list[str]:
     """A worked example, one array a line."""
     example = worked_example(report.derivation)
-    lines = [report.told(f"example: {', '.join(f'{name} = {value}' for name, value in example.sizes.items())}")]
+    lines = [
+        report.told(phrase("example: {}", ", ".join((f"{name} = {value}" for name, value in example.sizes.items()))))
+    ]
     for group in (example.inputs, example.values, example.results):
         lines += [f"  {text.printed(name, report.system)} = {numbers_text(value)}" for name, value in group.items()]
     return lines
@@ -160,7 +163,7 @@ def as_latex(report: Report) -> str:
     for number, step in enumerate(found.steps if report.steps else (), 1):
         title = escaped(f"{number}. {rule(step.rule, report.lang)}")
         parts += [f"\\noindent\\textbf{{{title}}}: {escaped(step.reason)}", f"\\[\n{step_latex(step)}\n\\]"]
-        parts += [f"\\noindent {escaped(report.told(f'checked: {step.checked}'))}\n"]
+        parts += [f"\\noindent {escaped(report.told(phrase('checked: {}', step.checked)))}\n"]
     if report.example:
         parts += [f"\\noindent {escaped(line)}\\\\" for line in example_lines(report)]
     return "\n".join(parts)
@@ -186,7 +189,7 @@ def as_markdown(report: Report) -> str:
             parts += [
                 f"{number}. **{rule(step.rule, report.lang)}**: {step.reason}",
                 f"$$\n{step_latex(step)}\n$$",
-                f"*{report.told(f'checked: {step.checked}')}*",
+                f"*{report.told(phrase('checked: {}', step.checked))}*",
             ]
     if report.example:
         parts += [f"## {word('example', report.lang)}", "```\n" + "\n".join(example_lines(report)) + "\n```"]

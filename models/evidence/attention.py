@@ -30,6 +30,7 @@ from gradproof.symbolic.counting import parameters, size_text
 from gradproof.symbolic.equations.axes import with_axis
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.phrases import phrase
 from gradproof.symbolic.printing import text
 
 DRAWS = 200_000
@@ -41,7 +42,12 @@ def sampled(label: str, values: np.ndarray, expected: float) -> Evidence:
     centred = (values - values.mean()) ** 2
     error = float(SIGMAS * centred.std() / np.sqrt(values.size))
     assert error < 0.05 * expected, "too few draws to tell the formula from one that is 5 % off"
-    return same(f"{label}: {values.size} draws, {SIGMAS:g} standard errors", float(centred.mean()), expected, error)
+    return same(
+        phrase("{}: {} draws, {} standard errors", label, values.size, f"{SIGMAS:g}"),
+        float(centred.mean()),
+        expected,
+        error,
+    )
 
 
 def _products(mean_q: float, sigma_q: float, mean_k: float, sigma_k: float, size: int) -> np.ndarray:
@@ -153,7 +159,7 @@ def shapes() -> list[Evidence]:
     found["Kᵀ"] = text.shape_text(transposed.arrays[transposed.outputs[0]], transposed)
     table = {"Q": "n×d_k", "Kᵀ": "d_k×n", "S": "n×n", "A": "n×n", "V": "n×d_v", "O": "n×d_v"}
     return [
-        same(f"shape of {name}", found[name].replace("(", "").replace(")", "").replace(", ", "×"), table[name])
+        same(phrase("shape of {}", name), found[name].replace("(", "").replace(")", "").replace(", ", "×"), table[name])
         for name in table
     ]
 
@@ -196,8 +202,12 @@ def saturated_loss() -> list[Evidence]:
     for t in (5, 10, 20, 40):
         point = at("L = -l[y] + logsumexp(l)", {"l": "N", "y": ":index=N"}, {"l": [t, 0, 0], "y": 1}, ["l"])
         bound = 3 * mpmath.exp(-t)
-        found.append(at_most(f"t = {t}: spectral norm of the softmax Jacobian", jacobian_norm([t, 0, 0]), bound))
-        found.append(same(f"t = {t}: gradient at the target", point["l_bar"][1], -1.0, 2 * float(mpmath.exp(-t))))
+        found.append(
+            at_most(phrase("t = {}: spectral norm of the softmax Jacobian", t), jacobian_norm([t, 0, 0]), bound)
+        )
+        found.append(
+            same(phrase("t = {}: gradient at the target", t), point["l_bar"][1], -1.0, 2 * float(mpmath.exp(-t)))
+        )
     return found
 
 
@@ -216,5 +226,5 @@ def saturation() -> list[Evidence]:
     for k in (1, 2, 4, 8):
         small = mpmath.mpf(10) ** -k
         norm = jacobian_norm([mpmath.log(1 - small), mpmath.log(small)])
-        found.append(at_most(f"the norm at largest weight 1 − 1e−{k}", norm, 2 * small))
+        found.append(at_most(phrase("the norm at largest weight {}", f"1 − 1e−{k}"), norm, 2 * small))
     return found

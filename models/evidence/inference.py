@@ -6,6 +6,7 @@ import math
 import random
 
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, same
+from gradproof.symbolic.phrases import phrase
 
 Vector = list[float]
 
@@ -60,8 +61,10 @@ def cache_cost() -> list[Evidence]:
     found = []
     for length in (4, 16):
         whole, cached = counted(length, False), counted(length, True)
-        found.append(same(f"T = {length}, no cache", whole, 8 * length * (length + 1) * (2 * length + 1) // 6, 0.0))
-        found.append(same(f"T = {length}, with a cache", cached, 4 * length * (length + 1), 0.0))
+        found.append(
+            same(phrase("T = {}, no cache", length), whole, 8 * length * (length + 1) * (2 * length + 1) // 6, 0.0)
+        )
+        found.append(same(phrase("T = {}, with a cache", length), cached, 4 * length * (length + 1), 0.0))
     growth = [counted(128, flag) / counted(64, flag) for flag in (False, True)]
     found.append(same("growth from T = 64 to 128: about 2³ and 2²", growth, [8, 4], 0.15))
     return found

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_least, at_most, holds, same
 from gradproof.symbolic.catalogue.losses import SMOOTHED_BATCH, SMOOTHED_BATCH_SHAPES
+from gradproof.symbolic.phrases import phrase
 
 Row = list[float]
 Table = list[Row]
@@ -160,7 +161,7 @@ def factorisation() -> list[Evidence]:
     found = []
     for length in range(1, 6):
         total = math.fsum(probability(model, s) for s in itertools.product(range(3), repeat=length))
-        found.append(same(f"total probability of the {3**length} sequences of length {length}", total, 1.0))
+        found.append(same(phrase("total probability of the {} sequences of length {}", 3**length, length), total, 1.0))
     return found
 
 

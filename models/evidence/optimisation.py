@@ -12,6 +12,7 @@ from gradproof.numeric.compile import compile_numpy
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at, at_most, same
 from gradproof.symbolic.catalogue.optimisation import ADAM_SHAPES, ADAM_STEP
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.phrases import phrase
 
 BETAS = {"beta_1": 0.9, "beta_2": 0.999}
 
@@ -47,8 +48,8 @@ def adam() -> list[Evidence]:
     found.append(same("three steps, against a loop written by hand", state["theta"], theta))
     for t in (2, 10, 100, 1000):
         right, wrong = second_moment(t, 1), second_moment(t, 2)
-        found.append(same(f"v̂_{t} from v_{{t−1}} with g² = 1", right, 1.0))
-        found.append(apart(f"v̂_{t} from v_{{t−2}}, the document's form", wrong, 1.0, 0.3))
+        found.append(same(phrase("v̂_{} from {} with g² = 1", t, "v_{t−1}"), right, 1.0))
+        found.append(apart(phrase("v̂_{} from {}, the document's form", t, "v_{t−2}"), wrong, 1.0, 0.3))
     longer = math.sqrt((1 - 0.999**10) / (1 - 0.999**5))
     found.append(same("the document's steps are longer by this factor at t = 10", second_moment(10, 2) ** -0.5, longer))
     return found
@@ -73,9 +74,11 @@ def bias_correction() -> list[Evidence]:
         expected = (1 - beta**steps) * moment
         mean = math.fsum(sample) / runs
         error = math.sqrt(math.fsum((x - mean) ** 2 for x in sample)) / runs
-        found.append(same(f"{label} of {runs} runs against (1 − βᵗ) E", mean, expected, 4.5 * error))
+        found.append(same(phrase("{} of {} runs against (1 − βᵗ) E", label, runs), mean, expected, 4.5 * error))
         found.append(
-            at_most(f"the interval's half-width, relative, is under 5 % ({label})", 4.5 * error / expected, 0.05)
+            at_most(
+                phrase("the interval's half-width, relative, is under 5 % ({})", label), 4.5 * error / expected, 0.05
+            )
         )
     return found
 

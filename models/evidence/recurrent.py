@@ -18,6 +18,7 @@ from gradproof.symbolic.equations.evaluate import HighPrecision, Point
 from gradproof.symbolic.folding.checks import small_sizes
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.phrases import phrase
 
 Matrix = Any  # an mpmath matrix
 
@@ -45,7 +46,7 @@ def loss_chain() -> list[Evidence]:
             mpmath.fsum(last[k] * second.entry("J_h", (length, k, j)) for k in range(size)) for j in range(size)
         ]
         by_chain = [first.entry("h_0_bar", (j,)) for j in range(size)]
-        found.append(same(f"h̄₀ from J_{length} = c·h_{length}", by_chain, propagated, 1e-30))
+        found.append(same(phrase("h̄₀ from J_{} = c·h_{}", length, length), by_chain, propagated, 1e-30))
     return found
 
 
@@ -112,7 +113,10 @@ def singular_bound() -> list[Evidence]:
         value = product_norm([mpmath.mpf(scale) * rotation] * 10)
         found.append(
             same(
-                f"{scale} × a rotation, 10 steps, σ(z) = z: the bound is reached", value, mpmath.mpf(scale) ** 10, 1e-20
+                phrase("{} × a rotation, 10 steps, σ(z) = z: the bound is reached", scale),
+                value,
+                mpmath.mpf(scale) ** 10,
+                1e-20,
             )
         )
     found.append(

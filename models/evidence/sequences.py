@@ -18,6 +18,7 @@ from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.evidence import Evidence, at_most, holds, same
 from gradproof.symbolic.catalogue.recurrent import CLIP
 from gradproof.symbolic.language.reader import build
+from gradproof.symbolic.phrases import phrase
 
 Array = NDArray[Any]
 TORCH_DELTA = 1e-6  # torch divides by the norm plus this
@@ -46,7 +47,7 @@ def clipping() -> list[Evidence]:
             1e-14,
         ),
         same("100 float32 entries of 1e20, clipped to 1", float(huge["W"][0]), 0.1, 1e-7),
-        *(holds(f"an entry that is {bad} is an error", _refused(bad)) for bad in (math.inf, math.nan)),
+        *(holds(phrase("an entry that is {} is an error", bad), _refused(bad)) for bad in (math.inf, math.nan)),
     ]
     try:
         import torch
@@ -150,5 +151,5 @@ def total_probability() -> list[Evidence]:
             targets = np.array([sentence])
             shifted = np.concatenate([np.zeros((1, 1), int), targets[:, :-1]], axis=1)
             total += float(np.exp(-loss(**{**given, "y": targets, "w": shifted})["L"]))
-        found.append(same(f"Σ P(y | x) over all {words}^{length} sentences", total, 1.0, 1e-12))
+        found.append(same(phrase("Σ P(y | x) over all {} sentences", f"{words}^{length}"), total, 1.0, 1e-12))
     return found

@@ -36,6 +36,7 @@ from gradproof.symbolic.derive import derive
 from gradproof.symbolic.deriving.products import jacobian
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.phrases import phrase
 
 
 def sinusoid() -> list[Evidence]:
@@ -70,7 +71,7 @@ def sigma_plus_eps() -> list[Evidence]:
 
     rows = [
         apart(
-            f"(1,2,3,4), ε = {eps:g}: √(v+ε) against σ+ε, first entry",
+            phrase("(1,2,3,4), ε = {}: √(v+ε) against σ+ε, first entry", f"{eps:g}"),
             float(run(one, x, epsilon=eps)[0]),
             float(run(other, x, epsilon=eps)[0]),
             least,
@@ -104,7 +105,11 @@ def pre_vs_post() -> list[Evidence]:
         for k, block in enumerate(("first", "last")):
             shown = [round(float(v), 3) for v in norms[:, k]]
             found.append(
-                holds(f"{order}-LN, {block} block: gradient norms for depths {DEPTHS}", bool(norms.min() > 0), shown)
+                holds(
+                    phrase("{}-LN, {} block: gradient norms for depths {}", order, block, DEPTHS),
+                    bool(norms.min() > 0),
+                    shown,
+                )
             )
     pre, post = (table[order][:, 1] for order in ("pre", "post"))
     slopes = {order: float(np.polyfit(np.log(DEPTHS), np.log(norms[:, 1]), 1)[0]) for order, norms in table.items()}

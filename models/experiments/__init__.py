@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gradproof.models.errors import DataError
 from gradproof.symbolic.catalogue.evidence import Evidence
+from gradproof.symbolic.phrases import joined, phrase
 
 # name → module with a function `run() -> Experiment`
 EXPERIMENTS = {
@@ -90,4 +91,4 @@ def run(name: str) -> Experiment:
 def concluded(checks: Sequence[Evidence], right: str, wrong: str) -> str:
     """The conclusion that the checks allow."""
     failed = [check.label for check in checks if not check.passed]
-    return right if not failed else f"{wrong} (not seen: {'; '.join(failed)})"
+    return right if not failed else phrase("{} (not seen: {})", wrong, joined("; ", failed))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.experiments import Experiment, concluded
 from gradproof.symbolic.catalogue.evidence import Evidence, same
+from gradproof.symbolic.phrases import phrase
 
 AMBIENT, POINTS = 30, 1500
 KNOWN = (1, 2, 3, 5, 8)
@@ -36,7 +37,9 @@ def surface(dimension: int, seed: int) -> NDArray[Any]:
 
 def run() -> Experiment:
     rows = tuple((float(d), float(AMBIENT), two_nearest(surface(d, d))) for d in KNOWN)
-    checks = tuple(same(f"estimate at dimension {d:.0f} in {AMBIENT}", found, d, 0.15 * d) for d, _, found in rows)
+    checks = tuple(
+        same(phrase("estimate at dimension {} in {}", f"{d:.0f}", AMBIENT), found, d, 0.15 * d) for d, _, found in rows
+    )
     return Experiment(
         "Intrinsic dimension, estimated and known",
         ("dimension", "ambient", "estimate"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from gradproof.models.experiments import Experiment, concluded
 from gradproof.symbolic.catalogue.evidence import Evidence, at_least
+from gradproof.symbolic.phrases import phrase
 
 POINTS, INPUTS, NOISE, RUNS = 40, 8, 0.3, 15
 FEATURES = (2, 4, 8, 12, 16, 24, 32, 36, 40, 44, 50, 64, 100, 200, 400, 800)
@@ -29,11 +30,11 @@ def run() -> Experiment:
         train, test = np.median([errors(features, seed) for seed in range(RUNS)], axis=0)
         rows.append((float(features), float(train), float(test)))
     checks = tuple(_checks({int(p): (train, test) for p, train, test in rows}))
-    right = (
-        f"the test error falls, rises to a peak where P is near N = {POINTS}, and falls again below its first minimum"
+    right = phrase(
+        "the test error falls, rises to a peak where P is near N = {}, and falls again below its first minimum", POINTS
     )
     return Experiment(
-        f"Double descent: {POINTS} points, random features",
+        phrase("Double descent: {} points, random features", POINTS),
         ("features P", "training error", "test error"),
         tuple(rows),
         concluded(checks, right, "no double descent in these numbers"),
@@ -48,11 +49,11 @@ def _checks(found: dict[int, tuple[float, float]]) -> list[Evidence]:
     valley = min((p for p in test if p < POINTS), key=test.__getitem__)
     return [
         at_least(
-            f"first descent: test error at P = 2 over that at the first minimum, P = {valley}",
+            phrase("first descent: test error at P = 2 over that at the first minimum, P = {}", valley),
             test[2] / test[valley],
             1.2,
         ),
-        at_least(f"the peak, at P = {peak}, over the first minimum", test[peak] / test[valley], 3.0),
+        at_least(phrase("the peak, at P = {}, over the first minimum", peak), test[peak] / test[valley], 3.0),
         at_least("nearness of the peak to N = 40: min(P, N)/max(P, N)", min(peak, POINTS) / max(peak, POINTS), 0.8),
         at_least("second descent: the peak over the error at P = 800", test[peak] / test[800], 3.0),
         at_least("the first minimum over the error at P = 800", test[valley] / test[800], 1.0),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gradproof.models.experiments import Experiment, concluded
 from gradproof.symbolic.catalogue.evidence import Evidence, at_least, at_most
+from gradproof.symbolic.phrases import phrase
 
 SAMPLES, FLIPPED, DELTA = 150, 0.2, 0.1
 SIZES = (50, 100, 200)
@@ -52,11 +53,11 @@ def run() -> Experiment:
         for size, covered, gap, bound in rows
         for check in (
             at_least(
-                f"share of {SAMPLES} samples of {size:.0f} in which the bound holds for all thresholds",
+                phrase("share of {} samples of {} in which the bound holds for all thresholds", SAMPLES, f"{size:.0f}"),
                 covered,
                 1 - DELTA,
             ),
-            at_most(f"mean largest gap L − L̂ at {size:.0f}, against the mean bound", gap, bound),
+            at_most(phrase("mean largest gap L − L̂ at {}, against the mean bound", f"{size:.0f}"), gap, bound),
         )
     )
     checks += (
@@ -68,7 +69,7 @@ def run() -> Experiment:
         tuple(rows),
         concluded(
             checks,
-            f"the bound holds at least as often as promised ({1 - DELTA:.0%}); it is far from tight",
+            phrase("the bound holds at least as often as promised ({}); it is far from tight", f"{1 - DELTA:.0%}"),
             "the bound fails",
         ),
         checks,

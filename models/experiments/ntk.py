@@ -15,6 +15,7 @@ from gradproof.models.experiments import Experiment, concluded
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.symbolic.catalogue.evidence import Evidence, apart, at_least, at_most, same
 from gradproof.symbolic.derive import derive
+from gradproof.symbolic.phrases import phrase
 
 Array = NDArray[Any]
 WIDTHS = (16, 64, 256, 1024, 4096)
@@ -58,7 +59,7 @@ def run() -> Experiment:
             "|mean − limit| at width 16, in standard errors: no bias", abs(rows[0][2]) / (rows[0][1] / RUNS**0.5), 3.5
         ),
     )
-    right = f"the kernel tends to its closed form; the deviation falls like m to the power {slope:.2f}"
+    right = phrase("the kernel tends to its closed form; the deviation falls like m to the power {}", f"{slope:.2f}")
     return Experiment(
         "Neural tangent kernel: deviation from its limit",
         ("width m", "root mean square deviation"),

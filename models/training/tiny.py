@@ -27,6 +27,7 @@ from gradproof.models.training.optimisers import METHODS, Optimiser
 from gradproof.numeric.compile import Compiled, compile_numpy
 from gradproof.symbolic.catalogue import get
 from gradproof.symbolic.catalogue.derivation import derive_entry
+from gradproof.symbolic.phrases import phrase
 
 Array = NDArray[Any]
 Parameters = dict[str, Array]
@@ -148,13 +149,15 @@ def evidence() -> list[PrintedNumber]:
     values, (_, gradients) = forward(start()), value_and_gradients(start())
     shown = {"last row of attention": values["A"][1], "p": values["P"], "L": np.atleast_1d(values["L"])}
     rows = [
-        PrintedNumber(f"{label}[{k}]" if len(printed) > 1 else label, float(shown[label][k]), number)
+        PrintedNumber(phrase("{}[{}]", label, k) if len(printed) > 1 else label, float(shown[label][k]), number)
         for label, printed in PRINTED_FORWARD.items()
         for k, number in enumerate(printed)
     ]
     rows += [
         PrintedNumber(
-            f"gradient of {name}{list(place)}", float(gradients[name][place]), float(np.array(PRINTED[name])[place])
+            phrase("gradient of {}", f"{name}{list(place)}"),
+            float(gradients[name][place]),
+            float(np.array(PRINTED[name])[place]),
         )
         for name, place in _places(gradients)
     ]

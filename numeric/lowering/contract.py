@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
 
 from sympy import Expr
 
 from gradproof.numeric.lowering.gram import halves, weighted
 from gradproof.numeric.lowering.lower import Lowering, Part, reduced
-from gradproof.numeric.lowering.nodes import product
+from gradproof.numeric.lowering.nodes import Node, product
 from gradproof.symbolic.equations.expr import Index
 
 TYPICAL = 64  # the value assumed for an unknown size when an order of contraction is chosen
@@ -28,13 +30,54 @@ def contract(low: Lowering, parts: Sequence[Part], over: Iterable[Index], wanted
     if elementwise_only(parts, over):
         return _sum_of_product(low, parts, over, wanted)
     parts = halves(low, parts, over, wanted) or weighted(low, parts, over) or _merged(low, parts)
-    for first, second in contraction_order(parts, over):
-        rest = [part for k, part in enumerate(parts) if k not in (first, second)]
-        needed = {letter for part in rest for letter in part.letters} | {
-            x for part in parts for x in part.letters if x not in over
-        }
-        parts = [*rest, pair(low, parts[first], parts[second], needed, wanted)]
+    while len(parts) > 2 and (made := known_pair(low, parts, over)) is not None:
+        parts = combined(low, parts, made, over, wanted)
+    for places in contraction_order(parts, over):
+        parts = combined(low, parts, places, over, wanted)
     return parts[0]
+
+
+def combined(
+    low: Lowering, parts: Sequence[Part], places: tuple[int, int], over: frozenset[Index], wanted: Sequence[Index]
+) -> list[Part]:
+    """The operands with the product of two of them in their place, at the end."""
+    first, second = (parts[place] for place in places)
+    rest = [part for k, part in enumerate(parts) if k not in places]
+    return [*rest, pair(low, first, second, needed_of(parts, places, over), wanted)]
+
+
+def needed_of(parts: Sequence[Part], places: tuple[int, int], over: frozenset[Index]) -> set[Index]:
+    """The letters of two operands that are read after their product, by others or in the result."""
+    rest = {letter for k, part in enumerate(parts) if k not in places for letter in part.letters}
+    return rest | {letter for part in parts for letter in part.letters if letter not in over}
+
+
+def known_pair(low: Lowering, parts: Sequence[Part], over: frozenset[Index]) -> tuple[int, int] | None:
+    """Two operands whose product is there already, if it costs nothing to begin with them: X W of X W Wᵀ."""
+    best = None
+    for places in combinations(range(len(parts)), 2):
+        first, second = (parts[place] for place in places)
+        needed = needed_of(parts, places, over)
+        own = {*first.letters, *second.letters}
+        summed = [x for x in first.letters if x in second.letters and x not in needed]
+        alone = own - needed - set(summed)
+        key = ("contract", frozenset((id(first.node), id(second.node))), _pattern(first, second, summed))
+        if alone or key not in low._shared:
+            continue
+        best = _cost(parts, over) if best is None else best
+        left = [x for x in (*first.letters, *second.letters) if x in needed]
+        sizes = {x: size for part in (first, second) for x, size in zip(part.letters, part.node.shape, strict=True)}
+        whole = Node("product", shape=tuple(sizes[x] for x in dict.fromkeys(left)))
+        rest = [part for k, part in enumerate(parts) if k not in places]
+        made = Part(whole, tuple(dict.fromkeys(left)))
+        if _cost([first, second], frozenset(own - needed)) + _cost([*rest, made], over) <= best:
+            return places
+    return None
+
+
+def _cost(parts: Sequence[Part], over: frozenset[Index]) -> Any:
+    """The operations of the cheapest order, for typical sizes."""
+    return _path(parts, over)[1].opt_cost
 
 
 def _merged(low: Lowering, parts: Sequence[Part]) -> list[Part]:
@@ -66,6 +109,11 @@ def contraction_order(parts: Sequence[Part], over: frozenset[Index]) -> list[tup
     """Which operands to combine, pair by pair; a result goes to the end of the list."""
     if len(parts) < 3:
         return [(0, 1)] if len(parts) == 2 else []
+    return [(min(pair), max(pair)) for pair in _path(parts, over)[0]]
+
+
+def _path(parts: Sequence[Part], over: frozenset[Index]) -> tuple[Any, Any]:
+    """The path of opt_einsum, and what it says of it."""
     import opt_einsum
 
     known = list(dict.fromkeys(letter for part in parts for letter in part.letters))
@@ -73,8 +121,7 @@ def contraction_order(parts: Sequence[Part], over: frozenset[Index]) -> list[tup
     inputs = ",".join("".join(symbol[x] for x in part.letters) for part in parts)
     output = "".join(symbol[x] for x in known if x not in over)
     shapes = [tuple(map(typical, part.node.shape)) for part in parts]
-    path, _ = opt_einsum.contract_path(f"{inputs}->{output}", *shapes, shapes=True, optimize="auto")
-    return [(min(pair), max(pair)) for pair in path]
+    return opt_einsum.contract_path(f"{inputs}->{output}", *shapes, shapes=True, optimize="auto")
 
 
 def typical(size: Expr) -> int:

@@ -24,6 +24,7 @@ from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import parse
+from gradproof.symbolic.phrases import joined, phrase
 
 Nested = Any  # a number or nested lists of numbers
 
@@ -52,7 +53,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(shown, value))}]"
+        return phrase("[{}]", joined(", ", map(shown, value)))
+    if isinstance(value, str):  # a phrase stays one
+        return value
     return f"{float(value):.7g}" if isinstance(value, (float, mpmath.mpf)) else str(value)
 
 
@@ -86,7 +89,7 @@ def apart(label: str, value: Nested, other: Nested, least: float) -> Evidence:
     >>> str(apart("half against a third", 0.5, 1 / 3, 0.1))
     'half against a third: 0.5 against differs from 0.3333333 by 0.1 or more ok'
     """
-    text = f"differs from {shown(other)} by {shown(least)} or more"
+    text = phrase("differs from {} by {} or more", shown(other), shown(least))
     return Evidence(label, value, text, 0.0, distance(value, other) >= least)
 
 

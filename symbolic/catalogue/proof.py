@@ -10,6 +10,7 @@ from sympy import sympify
 from gradproof.symbolic import moments
 from gradproof.symbolic.catalogue.entry import Identity, Moment
 from gradproof.symbolic.equations.expr import Access, accesses
+from gradproof.symbolic.equations.roles import copied
 from gradproof.symbolic.equations.system import System, out_letters
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import StepError, same_values
@@ -20,9 +21,9 @@ from gradproof.symbolic.judging.proving import Steps, proof, summary
 from gradproof.symbolic.judging.sampling import Pair, compared
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.moments import MomentResult
+from gradproof.symbolic.phrases import joined, phrase
 
-VALUE = "VALUE"
-OTHER = "VALUE_right"
+VALUE = "VALUE"  # the name of both sides, where no array has it
 MORE = 24  # further random points for what is not proved
 
 
@@ -47,19 +48,20 @@ def prove(identity: Identity) -> Proof:
     'refuted'
     """
     left, right = sides(identity)
+    value = left.outputs
     try:
-        agreed = same_values(left, right, [VALUE])
+        agreed = same_values(left, right, value)
     except StepError as error:
         return Proof("refuted", _apart(error, left, right))
     if (steps := proof_steps(left, right)) is not None:
-        return Proof("proved", f"{summary(steps)}; {agreed}", steps)
+        return Proof("proved", joined("; ", [summary(steps), agreed]), steps)
     for seed in range(1, MORE + 1):  # one point may agree by chance where there are lookups or conditions
         try:
-            same_values(left, right, [VALUE], seed)
+            same_values(left, right, value, seed)
         except StepError as error:
             if error.difference is not None:
                 return Proof("refuted", _apart(error, left, right))
-    return Proof("agrees", f"{agreed}, and at {MORE} more")
+    return Proof("agrees", phrase("{}, and at {} more", agreed, MORE))
 
 
 def _apart(error: StepError, left: System, right: System) -> str:
@@ -70,23 +72,27 @@ def _apart(error: StepError, left: System, right: System) -> str:
     found = error.difference
     if found is None:
         raise error
-    pair = Pair(_both(left, right), VALUE, OTHER)
+    both, other = _both(left, right)
+    pair = Pair(both, left.outputs[0], other)
     point = compared(pair).differs
     example = smallest(pair, point, "the left side") if point is not None else None
     if example is not None:
-        return str(replace(example, who="the right side"))
-    place = f" at [{', '.join(map(str, found.index))}]" if found.index else ""
+        return replace(example, who="the right side").said
     values = (f"{float(v):.10g}" if isinstance(v, mpmath.mpf) else str(v) for v in (found.left, found.right))
-    return f"the two sides differ{place}: {' against '.join(values)}"
+    if found.index:
+        return phrase("the two sides differ at {}: {} against {}", list(found.index), *values)
+    return phrase("the two sides differ: {} against {}", *values)
 
 
 def sides(identity: Identity) -> tuple[System, System]:
-    """Both sides as systems whose output is VALUE.
+    """Both sides as systems whose outputs have the same name.
 
     Raises GradproofError where their shapes differ.
     """
-    left, right = (_called(build(text, identity.shapes), VALUE) for text in (identity.left, identity.right))
-    shapes = [system.arrays[VALUE].shape for system in (left, right)]
+    left, right = (build(text, identity.shapes) for text in (identity.left, identity.right))
+    value = left.free_name(VALUE, right.taken)
+    left, right = (system.renamed({system.outputs[0]: value}) for system in (left, right))
+    shapes = [system.arrays[value].shape for system in (left, right)]
     if shapes[0] != shapes[1]:
         raise GradproofError(
             f"the two sides have the shapes {shapes[0]} and {shapes[1]}: {identity.left} = {identity.right}"
@@ -94,24 +100,23 @@ def sides(identity: Identity) -> tuple[System, System]:
     return left, right
 
 
-def _called(system: System, name: str) -> System:
-    (output,) = system.outputs
-    return system.renamed({output: name})
-
-
 def proof_steps(left: System, right: System) -> Steps | None:
     """The steps that show the two values to be equal; None where that fails."""
-    both = _both(left, right)
-    array = both.arrays[VALUE]
+    both, other = _both(left, right)
+    array = both.arrays[left.outputs[0]]
     outs = out_letters(array.rank)
-    return proof(both, Access(VALUE, *outs), Access(OTHER, *outs), array.axes(outs), facts(both))
+    return proof(both, Access(array.name, *outs), Access(other, *outs), array.axes(outs), facts(both))
 
 
-def _both(left: System, right: System) -> System:
-    """Both sides in one system; the right one is called OTHER."""
-    other = right.renamed({name: f"{name}_right" for name in right.defined})
-    equations = (*left.equations, *other.equations)
-    return System({**left.arrays, **other.arrays}, equations, (VALUE,))
+def _both(left: System, right: System) -> tuple[System, str]:
+    """Both sides in one system, and how the right one is called there; what it defines prints as before."""
+    new: dict[str, str] = {}
+    for name in right.defined:
+        new[name] = left.free_name(name, (*right.arrays, *new.values()))
+    roles = {new[name]: copied(name, right.arrays[name].role, new) for name in new}
+    other = right.renamed(new).with_roles(roles)
+    both = System({**left.arrays, **other.arrays}, (*left.equations, *other.equations), left.outputs)
+    return both, other.outputs[0]
 
 
 def agrees(found: str, expected: str) -> bool:

@@ -42,6 +42,7 @@ from gradproof.symbolic.judging.sampling import (
     sides,
 )
 from gradproof.symbolic.language.syntax import Declaration, Program
+from gradproof.symbolic.phrases import joined, phrase
 from gradproof.symbolic.printing import text
 
 EXIT = {"proved": 0, "agrees": 0, "refuted": 1, "undecided": 3}
@@ -134,7 +135,7 @@ def correct_text(question: Question) -> str:
         lines = [derivation.line(e) for e in derivation.results if e.name == question.right]
         found = "; ".join(lines)
     used = [derivation.line(equation) for equation in derivation.definitions]
-    return found + (f" with {', '.join(used)}" if used else "")
+    return phrase("{} with {}", found, ", ".join(used)) if used else found
 
 
 def judged(question: Question) -> Verdict:
@@ -166,23 +167,27 @@ def agreed(question: Question, reach: Reach, found: Comparison, sizes: Sequence[
     exact = equal_modulo_prime(pair)
     if exact is not None:
         points, digits = exact
-        chance = f"a formula that is wrong at their sizes would pass with a chance below 10^−{digits}"
-        how = f"equal at {points} random points modulo {PRIME}, with functions as unknowns; {chance}"
-        how += f"; to 40 digits at {found.compared} more, on both sides of every threshold{left}"
-        return Verdict("agrees", how), False
-    where = f"{found.compared} points, small and large numbers, several sizes, both sides of every threshold"
-    how = f"equal to 40 digits at {where}; not proved{left}"
-    return Verdict("agrees", how), False
+        how: list[str] = [
+            phrase("equal at {} random points modulo {}, with functions as unknowns", points, PRIME),
+            phrase("a formula that is wrong at their sizes would pass with a chance below {}", f"10^−{digits}"),
+            phrase("to 40 digits at {} more, on both sides of every threshold", found.compared),
+        ]
+    else:
+        where = "small and large numbers, several sizes, both sides of every threshold"
+        how = [phrase("equal to 40 digits at {} points, {}", found.compared, where), "not proved"]
+    return Verdict("agrees", joined("; ", [*how, left])), False
 
 
 def unreached(reach: Reach, found: Comparison) -> str:
     """What the points did not show: the branches that none of them took, and the sizes that are too large."""
     large = [said(sizes) for sizes in found.skipped]
-    named = [*dict.fromkeys(reach.missing), *(f"sizes such as {sizes}" for sizes in large[:1])]
-    return f"; not reached: {', '.join(named)}" if named else ""
+    named = [*dict.fromkeys(reach.missing), *(phrase("sizes such as {}", sizes) for sizes in large[:1])]
+    return phrase("not reached: {}", joined(", ", named)) if named else ""
 
 
-APART = ", apart from kinks"
+def under(how: str, sizes: Sequence[str]) -> str:
+    """The same under conditions on sizes."""
+    return phrase("{} with {}", how, joined(" and ", sizes)) if sizes else how
 
 
 def proof(question: Question, sizes: Sequence[str]) -> tuple[str, bool] | None:
@@ -191,7 +196,6 @@ def proof(question: Question, sizes: Sequence[str]) -> tuple[str, bool] | None:
     First with the intermediates of the forward as they are, then with everything put in, then apart from kinks, at last
     by further steps.
     """
-    under = f" with {' and '.join(sizes)}" if sizes else ""
     system, rank = question.system, len(question.shape(question.right))
     outs = out_letters(rank)
     axes = system.arrays[question.right].axes(outs)
@@ -200,21 +204,22 @@ def proof(question: Question, sizes: Sequence[str]) -> tuple[str, bool] | None:
     kept = frozenset(forward.defined) - forward.hidden
     by_definition = declared(system)
     by_definition.update(facts(forward))
-    ways: tuple[tuple[frozenset[str], dict[str, Any], str], ...] = (
-        (kept, {"facts": by_definition}, ""),
-        (frozenset(), {}, ""),
-        (frozenset(), {"generic": True}, APART),
+    ways: tuple[tuple[frozenset[str], dict[str, Any], bool], ...] = (
+        (kept, {"facts": by_definition}, False),
+        (frozenset(), {}, False),
+        (frozenset(), {"generic": True}, True),
     )
-    for keep, options, words in ways:
+    for keep, options, apart in ways:
         try:
             if vanishes(system, difference, axes, keep, **options):
-                how = f"the difference from the derived {question.what} has the normal form 0, for all sizes"
-                return how + under + words, bool(words)
+                same = phrase("the difference from the derived {} has the normal form 0, for all sizes", question.what)
+                how = under(same, sizes)
+                return phrase("{}, apart from kinks", how) if apart else how, apart
         except (NoNormalForm, RecursionError):
             continue
     right, claim = Access(question.right, *outs), Access(question.claim, *outs)
     steps = further_proof(system, right, claim, {letter: (lo, hi) for letter, lo, hi in axes})
-    return None if steps is None else (summary(steps) + under, False)
+    return None if steps is None else (under(summary(steps), sizes), False)
 
 
 def special_points(question: Question, told: bool) -> tuple[str, str] | None:
@@ -248,8 +253,8 @@ def special_points(question: Question, told: bool) -> tuple[str, str] | None:
 
 def refuted(question: Question, differs: Draw) -> Verdict:
     """The verdict on a claim that is wrong at a point."""
-    example = smallest(question.pair, differs, f"the {question.what}")
-    how = f"your formula is not the {question.what}: their values differ at the point that is shown"
+    example = smallest(question.pair, differs, phrase("the {}", question.what))
+    how = phrase("{} is not the {}: their values differ at the point that is shown", "your formula", question.what)
     return Verdict("refuted", how, example, note=hint(question))
 
 
@@ -273,14 +278,15 @@ def agrees(question: Question) -> bool:
 def misfit(question: Question) -> Verdict:
     """The verdict on a claim of another shape."""
     right, claim = (shape_text(question.shape(name)) for name in (question.right, question.claim))
-    how = f"the {question.what} has the shape {right} in {question.layout} layout; your formula has the shape {claim}"
+    wanted = phrase("the {} has the shape {} in {} layout", question.what, right, question.layout)
+    how = joined("; ", [wanted, phrase("{} has the shape {}", "your formula", claim)])
     example = None
     for note, other in variants(question):
         found = compared(other.pair, kinds=FEW)
         if found.differs is None and found.compared:
             return Verdict("refuted", how, note=note)
         if found.differs is not None and example is None:
-            example = smallest(other.pair, found.differs, f"the {question.what}")
+            example = smallest(other.pair, found.differs, phrase("the {}", question.what))
     return Verdict("refuted", how, example)
 
 

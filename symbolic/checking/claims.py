@@ -17,13 +17,14 @@ from gradproof.symbolic.deriving.products import hessian, jacobian
 from gradproof.symbolic.equations.calculus import whole
 from gradproof.symbolic.equations.expr import Access, Axis, Implicit, map_accesses, names
 from gradproof.symbolic.equations.numbers import same
-from gradproof.symbolic.equations.roles import Kind, Role
+from gradproof.symbolic.equations.roles import copied
 from gradproof.symbolic.equations.system import Array, Equation, System, out_letters
 from gradproof.symbolic.errors import ExpressionError
 from gradproof.symbolic.judging.sampling import Pair
 from gradproof.symbolic.language.demands import Demand
 from gradproof.symbolic.language.reader import build
 from gradproof.symbolic.language.syntax import Declaration, Program, Statement, parse, parse_declaration, parse_shapes
+from gradproof.symbolic.phrases import phrase
 
 EXPECTED = "the right value"
 
@@ -112,7 +113,7 @@ def pose(
     if jacobian_wanted:
         lead = first if layout == "denominator" else rank - first
         swap = (*range(rank - lead, rank), *range(rank - lead)) if rank else ()
-    about = f"{what} by {', '.join(variables)}"
+    about = phrase("{} by {}", what, ", ".join(variables))
     texts = (tuple(_readable(needs, system)), tuple(_readable(needed, system)))
     found = Question(system, right, name, about, variables, layout, swap, derivation, *texts)
     return _in_numerator_layout(found) if layout == "numerator" and what == "gradient" and rank > 1 else found
@@ -231,18 +232,10 @@ def joined(derivation: Derivation, claimed: System) -> tuple[System, dict[str, s
                 known[equation.place, equation.axes, body] = new[name]
                 equations.append(Equation(new[name], equation.place, equation.axes, body))
                 array = claimed.arrays[name]
-                arrays[new[name]] = replace(array, name=new[name], role=_role(array, new, arrays))
+                arrays[new[name]] = replace(array, name=new[name], role=copied(name, array.role, new))
     for name in claimed.inputs:
         arrays.setdefault(name, claimed.arrays[name])
     return System(arrays, tuple(equations), (derivation.output,)), new
-
-
-def _role(array: Array, new: Mapping[str, str], arrays: Mapping[str, Array]) -> Role:
-    """What an array of a claim is under its new name: a copy of itself, or the inverse of a copy …"""
-    role = array.role.renamed(new)
-    if role.kind in (Kind.PLAIN, Kind.HELPER):
-        return replace(role, of=array.name)
-    return replace(role, source=arrays[role.of].role if role.of in arrays else role.source)
 
 
 def _renamed(body: Expr, new: Mapping[str, str], axes: Sequence[Axis]) -> Expr:

@@ -87,6 +87,18 @@ class Role:
         return replace(self, of=new.get(self.of, self.of), source=source, along=new.get(self.along, self.along))
 
 
+def copied(name: str, role: Role, new: Mapping[str, str]) -> Role:
+    """The role of a copy of an array under a new name, as it prints under its old one.
+
+    >>> copied("A_inv", Role(Kind.INVERSE, "A", PLAIN), {"A": "A1", "A_inv": "A_inv1"}).source.of
+    'A'
+    """
+    if role.kind in (Kind.PLAIN, Kind.HELPER):
+        return replace(role, of=role.of or name)
+    source = copied(role.of, role.source or PLAIN, new) if role.of in new else role.source
+    return replace(role.renamed(new), source=source)
+
+
 PLAIN = Role()
 HELPER = Role(Kind.HELPER)
 

@@ -27,6 +27,7 @@ from gradproof.symbolic.equations.evaluate import (
 from gradproof.symbolic.equations.expr import Access, Reduce, accesses, letters
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import Defect, GradproofError
+from gradproof.symbolic.phrases import phrase
 
 TOLERANCE = mpmath.mpf(10) ** -18
 TRIES = 16  # random points, the second half of them positive: for log, sqrt
@@ -141,12 +142,9 @@ def same_values(old: System, new: System, names: Iterable[str], seed: int = 0) -
             except NotAlgebraic:
                 break
             if found is None:
-                how = (
-                    f"equal modulo {PRIME} at random points"
-                    if field is Modular
-                    else "equal to 40 digits at random points"
-                )
-                return f"{how} ({said(sizes)})"
+                if field is Modular:
+                    return phrase("equal modulo {} at random points ({})", PRIME, said(sizes))
+                return phrase("equal to 40 digits at random points ({})", said(sizes))
             break
     if found is None:
         raise NoPoint(f"no random point could be evaluated for {', '.join(names)}")

@@ -24,11 +24,12 @@ from gradproof.symbolic.equations.expr import Compare, names
 from gradproof.symbolic.equations.system import System
 from gradproof.symbolic.errors import GradproofError
 from gradproof.symbolic.folding.checks import LAST, TRIES, Difference, NoPoint, StepError, numbers, said, small_sizes
+from gradproof.symbolic.phrases import phrase
 
 STEP = mpmath.mpf(10) ** -14
 DIGITS = mpmath.mpf(10) ** -14  # to which the two sides agree, relative to their terms
 NOISE = mpmath.mpf(10) ** -22  # what 40 digits over the step may leave where numbers of size 1 cancel
-AGREES = "agrees with differences of the forward to 14 digits"
+AGREES = "agrees with differences of the forward to 14 digits ({})"
 Direction = Callable[[Key], Value]
 Prediction = Callable[[Point, tuple[int, ...]], Value]  # the change of an entry
 
@@ -192,15 +193,15 @@ class AdjointCheck:
             except Undefined as error:
                 missing += 1  # a row of a softmax that is masked as a whole: the forward is 0 by convention
                 if missing > TRIES // 4:
-                    message = f"the adjoint of {name} has no value where the forward has one: {error}"
-                    raise StepError(message) from None
+                    message = f"the derivative by {name} has no value where the expression has one: {error}"
+                    raise NoPoint(f"{message}; of a branch that is not taken, perhaps: sqrt(where(c, D, 1))") from None
                 continue
             rates = [change.rate for change in found if any(change.rate)]
             if not _balanced(predicted, weights, rates):
                 measured = sum(weight * rate.value for weight, rate in zip(weights, rates, strict=True))
                 both = f"predicts {sum(predicted)}, differences of the forward give {measured}"
                 raise StepError(f"the adjoint of {name} {both}", Difference(name, (), measured, sum(predicted)))
-            return f"{AGREES} ({said(base.sizes)})"
+            return phrase(AGREES, said(base.sizes))
         if singular is not None:
             message = f"{singular} wherever it was looked at: the derivative of its determinant needs an inverse"
             raise GradproofError(message)
@@ -258,5 +259,5 @@ def tangents_hold(
         except Undefined as error:
             nowhere = str(error)
             continue
-        return f"{AGREES} ({said(sizes)})"
+        return phrase(AGREES, said(sizes))
     raise NoPoint(f"no random point could be evaluated: {nowhere}")

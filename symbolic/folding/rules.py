@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradproof.symbolic.phrases import phrase
+
 REASONS: dict[str, dict[str, str]] = {
     "forward": {
         "en": "the expression as a system of index equations",
@@ -138,4 +140,4 @@ def reason(rule: str, lang: str = "en", **words: str) -> str:
     >>> reason("no dependence", name="x")
     'the result does not depend on x'
     """
-    return REASONS[rule][lang].format(**words)
+    return phrase(REASONS[rule]["en"], **words) if lang == "en" else REASONS[rule][lang].format(**words)

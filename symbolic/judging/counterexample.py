@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import mpmath
 
 from gradproof.symbolic.equations.evaluate import Undefined
 from gradproof.symbolic.judging.sampling import Draw, Pair, Place, Sides, Sizes, drawn, given, growing, sides
+from gradproof.symbolic.phrases import Phrase, phrase
 
 LADDER = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "3")))
 VISIBLE = mpmath.mpf(10) ** -6
@@ -33,13 +35,18 @@ class Counterexample:
     right_text: str
     who: str = "your formula"
 
-    def __str__(self) -> str:
+    @property
+    def said(self) -> Phrase:
+        """All of it in one sentence."""
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         inputs = ", ".join(f"{name} = {_listed(value)}" for name, value in self.inputs.items())
-        where = f" at {list(self.place)}" if self.place else ""
         at = "; ".join(part for part in (sizes, inputs) if part)
-        result = f"{self.name}{where} is {self.right_text}, {self.who} gives {self.claimed_text}"
-        return f"for {at}: {result}" if at else result
+        name = phrase("{} at {}", self.name, list(self.place)) if self.place else self.name
+        result = phrase("{} is {}, {} gives {}", name, self.right_text, self.who, self.claimed_text)
+        return phrase("for {}: {}", at, result) if at else result
+
+    def __str__(self) -> str:
+        return str(self.said)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -47,9 +54,14 @@ class Counterexample:
             "sizes": dict(self.sizes),
             "inputs": dict(self.inputs),
             "place": list(self.place),
-            "claimed": self.claimed,
-            "right": self.right,
+            "claimed": _written(self.claimed, self.claimed_text),
+            "right": _written(self.right, self.right_text),
         }
+
+
+def _written(value: float | None, shown: str) -> float | str | None:
+    """A value for JSON, which has no number beyond those of a float."""
+    return value if value is None or isfinite(value) else shown
 
 
 def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:

@@ -27,6 +27,7 @@ from gradproof.symbolic.judging.normal_form import Normal, Scope
 from gradproof.symbolic.judging.polynomials import NoNormalForm, Poly, expr_of
 from gradproof.symbolic.judging.recurrences import Linear, closed
 from gradproof.symbolic.judging.seams import replaced, split
+from gradproof.symbolic.phrases import joined
 from gradproof.symbolic.printing import latex, text
 from gradproof.symbolic.printing.letters import Letters
 
@@ -82,7 +83,7 @@ Steps = tuple[ProofStep, ...]
 
 def summary(steps: Steps) -> str:
     """Why a proof holds, in one line: each reason once, cases left out."""
-    return "; ".join(dict.fromkeys(step.reason() for step in steps if step.rule != "case"))
+    return joined("; ", dict.fromkeys(step.reason() for step in steps if step.rule != "case"))
 
 
 def proof(system: System, left: Expr, right: Expr, axes: Sequence[Axis], facts: Facts | None = None) -> Steps | None:

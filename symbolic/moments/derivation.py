@@ -26,6 +26,7 @@ from gradproof.symbolic.moments.integral import Integral, Unsupported
 from gradproof.symbolic.moments.one_density import Divergent
 from gradproof.symbolic.moments.one_entry import halved
 from gradproof.symbolic.moments.result import MomentResult, MomentStep, Writer
+from gradproof.symbolic.phrases import joined, phrase
 from gradproof.symbolic.printing import text
 from gradproof.symbolic.printing.letters import Letters
 
@@ -252,7 +253,7 @@ class Work:
         whole = checked or "step by step"
         if left := [doubt for doubt in self.doubts if not doubt.settled(value)]:
             finite = [f"E{self.bare(absolute(doubt.what) ** doubt.power)} < ∞" for doubt in left]
-            resting, whole = (*resting, *finite), f"{UNPROVEN} {' and '.join(finite)}"
+            resting, whole = (*resting, *finite), phrase("not checked: it holds if {}", joined(" and ", finite))
             self.steps = [replace(s, checked=whole) if s.rule == "expectation over" else s for s in self.steps]
         return MomentResult(
             *(kind, bodies, value, self.outs, self.axes, self.system, tuple(self.steps), resting, whole),
@@ -262,7 +263,6 @@ class Work:
 
 
 CENTRED = "normal=0,…, uniform=−a,a or iid=0,…:even"
-UNPROVEN = "not checked: it holds if"
 NOT_ENUMERATED = "by the rule alone: there are too many outcomes to average over"
 
 

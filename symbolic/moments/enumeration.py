@@ -26,6 +26,7 @@ from gradproof.symbolic.equations.implicit import eliminate
 from gradproof.symbolic.equations.laws import ORDER, CentralMoment, Law
 from gradproof.symbolic.equations.system import Array, System
 from gradproof.symbolic.folding.checks import StepError, close, said
+from gradproof.symbolic.phrases import phrase
 
 STEP, WHOLE = 100, 300  # outcomes that are averaged to check one step, and a whole result
 CHANCE = (Fraction(1, 5), Fraction(1, 10))  # of the larger value of an entry of which mean and variance are known
@@ -345,8 +346,8 @@ def same_average(
                 continue
             if count:
                 how = "exactly, in fractions" if arithmetic is Exact else "to 40 digits"
-                where = f"averaged over all {count} outcomes" if count > 1 else "at random points"
-                return f"equal {how}, {where} ({said(sizes)})"
+                where = phrase("averaged over all {} outcomes", count) if count > 1 else "at random points"
+                return phrase("equal {}, {} ({})", how, where, said(sizes))
     return None
 
 

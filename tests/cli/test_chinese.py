@@ -1,7 +1,11 @@
 """With `--lang zh` everything that is said is Chinese; names, identifiers and formulas are the same in both languages."""
 
+import ast
 import json
+import pickle
 import re
+from pathlib import Path
+from string import Formatter
 
 import pytest
 
@@ -17,6 +21,9 @@ from gradproof.models import experiments
 from gradproof.symbolic.catalogue import Entry, derivation, entries
 from gradproof.symbolic.deriving.derivation import Derivation
 from gradproof.symbolic.folding.rules import REASONS
+from gradproof.symbolic.phrases import joined, phrase
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # names of people, methods, programs and units; operators as they are printed
 NAMES = re.findall(
@@ -121,12 +128,52 @@ def test_rule_has_a_name(rule: str) -> None:
     assert rule in RULES
 
 
-@pytest.mark.parametrize("english_text", [key for key in TEXTS if "{}" in key and "distribution, so" not in key])
-def test_row_has_as_many_places_as_its_english(english_text: str) -> None:
-    places = english_text.count("{}")
-    marked = english_text.format(*(f"⟨{k}⟩" for k in range(places)))
-    told = chinese(marked)
-    assert sorted(re.findall("⟨[0-9]+⟩", told)) == sorted(f"⟨{k}⟩" for k in range(places)), told
+ROWS = [key for key in TEXTS if re.search(r"\{\w*\}", key)]  # those with places
+
+
+@pytest.mark.parametrize("english_text", ROWS)
+def test_row_has_the_places_of_its_english(english_text: str) -> None:
+    """Each value is said once in English, and at least once in Chinese."""
+    names = [name for _, name, _, _ in Formatter().parse(english_text) if name is not None]
+    values = [f"⟨{k}⟩" for k, name in enumerate(names) if not name]
+    told = chinese(phrase(english_text, *values, **{name: f"⟨{name}⟩" for name in names if name}))
+    marks = {*values, *(f"⟨{name}⟩" for name in names if name)}
+    assert set(re.findall("⟨\\w+⟩", told)) == marks, told
+
+
+def templates() -> set[str]:
+    """The first argument of every `phrase(…)` in the code; a name stands for what it is bound to in its module."""
+    found = set()
+    for path in (
+        path for package in ("symbolic", "numeric", "models", "cli") for path in (ROOT / package).rglob("*.py")
+    ):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bound = {
+            n.targets[0].id: n.value
+            for n in tree.body
+            if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+        }
+        calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "phrase")
+        for first in (call.args[0] for call in calls):
+            first = bound[first.id] if isinstance(first, ast.Name) else first
+            if isinstance(first, ast.Constant):
+                found.add(first.value)
+            else:  # by key, as the reasons of the rules are: `phrase(REASONS[rule]["en"], …)`
+                assert ast.unparse(first) == "REASONS[rule]['en']", f"{path}: {ast.unparse(first)}"
+    return found
+
+
+def test_every_template_has_a_row_and_every_row_a_template() -> None:
+    reasons = {words["en"] for words in REASONS.values()}
+    assert templates() == set(ROWS) - reasons
+
+
+def test_phrases_are_strings() -> None:
+    """They go to other processes with their parts, and to JSON as text."""
+    told = joined("; ", [phrase("gradient of {}", "W"), phrase("{count} {things}", count=2, things="passed")])
+    again = pickle.loads(pickle.dumps(told))
+    assert (again, chinese(again)) == (told, chinese(told)) == ("gradient of W; 2 passed", "W 的梯度；通过 2 个")
+    assert json.dumps(again) == '"gradient of W; 2 passed"'
 
 
 @pytest.mark.parametrize("name", ["dimension", "ntk_width", "saturation"])
@@ -137,6 +184,6 @@ def test_experiment(name: str) -> None:
 
 
 def test_programs_keep_their_semicolons() -> None:
-    assert chinese("a = 1; b = 2; the mean is 0") == "a = 1; b = 2；均值为 0"
+    assert chinese(joined("; ", ["a = 1; b = 2", "the mean is 0"])) == "a = 1; b = 2；均值为 0"
     assert formula(r"x > 1 \Rightarrow \text{global stability}", "zh") == r"x > 1 \Rightarrow \text{全局稳定}"
     assert phrased("a sentence of one's own", "zh") == "a sentence of one's own"

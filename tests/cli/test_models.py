@@ -215,7 +215,7 @@ def test_a_wrong_gradient_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     pytest.importorskip("torch")
     from gradproof.models.torch import equivalence
 
-    rows = [equivalence.Row("loss", 1e-16), equivalence.Row("gradient of E", float("nan"))]
+    rows = [equivalence.Comparison("loss", 1e-16), equivalence.Comparison("gradient of E", float("nan"))]
     monkeypatch.setattr(equivalence, "verify", lambda *_: iter([({"tied": True}, rows)]))
     assert run(["verify", "gpt"]) == 1
     assert "gpt (tied): gradient of E: the relative error is nan, above 1e-10" in capsys.readouterr().out

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDER = {
     "symbolic": [
         "errors",
+        "phrases",
         "equations",
         "folding",
         "printing",

@@ -217,3 +217,11 @@ def test_inverses_written_out_are_the_inverses(matrix: str, shapes: dict[str, st
 def test_a_matrix_without_a_rule_stays_what_it_is() -> None:
     system = build("inv(tanh(A))", {"A": "n,n"})
     assert explicit(system) == (system, [], system)
+
+
+@pytest.mark.parametrize("name", ["VALUE", "VALUE1", "VALUE_right", "a_right", "a1"])
+def test_the_names_of_a_proof_step_aside(name: str) -> None:
+    """Both sides define a; what the proof calls them is no name of the user's."""
+    shapes = {"x": "n", name: "n"}
+    assert prove(Identity(f"a = 2*x; sum(a*{name})", f"a = x + x; sum({name}*a)", shapes)).verdict == "proved"
+    assert prove(Identity(f"a = 2*x; sum(a*{name})", f"a = x - x; sum({name}*a)", shapes)).verdict == "refuted"
