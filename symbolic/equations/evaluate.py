@@ -113,6 +113,7 @@ class HighPrecision:
     def __init__(self, seed: int, positive: bool = False) -> None:
         self.signs = (1,) if positive else (1, -1)
         mpmath.mp.dps = self.digits
+        self.noise = mpmath.mpf(10) ** (10 - self.digits)  # relative to terms that cancel: their sum is 0
 
     tiny = mpmath.mpf(10) ** -25
 
@@ -126,7 +127,10 @@ class HighPrecision:
         return mpmath.mpf(rng.randrange(200, 1500)) / 1000 * rng.choice(self.signs)
 
     def add(self, terms: list[mpmath.mpf]) -> mpmath.mpf:
-        return mpmath.fsum(terms)
+        value = mpmath.fsum(terms)
+        if value and abs(value) < 1 and abs(value) < self.noise * max(map(abs, terms)):
+            return mpmath.mpf(0)  # Σ (x − mean x) is at the kink of |·|, not beside it
+        return value
 
     def multiply(self, a: mpmath.mpf, b: mpmath.mpf) -> mpmath.mpf:
         return a * b
@@ -162,6 +166,9 @@ class HighPrecision:
         return eliminate(rows, self)
 
     def compare(self, op: str, left: mpmath.mpf, right: mpmath.mpf) -> bool:
+        apart = abs(left - right) if left != right else 0
+        if apart and apart < self.noise * max(abs(left), abs(right)):
+            right = left
         return _relation(op, left, right)
 
 

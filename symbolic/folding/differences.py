@@ -193,8 +193,8 @@ class AdjointCheck:
             except Undefined as error:
                 missing += 1  # a row of a softmax that is masked as a whole: the forward is 0 by convention
                 if missing > TRIES // 4:
-                    message = f"the adjoint of {name} has no value where the forward has one: {error}"
-                    raise StepError(message) from None
+                    message = f"the derivative by {name} has no value where the expression has one: {error}"
+                    raise NoPoint(f"{message}; of a branch that is not taken, perhaps: sqrt(where(c, D, 1))") from None
                 continue
             rates = [change.rate for change in found if any(change.rate)]
             if not _balanced(predicted, weights, rates):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import mpmath
@@ -53,9 +54,14 @@ class Counterexample:
             "sizes": dict(self.sizes),
             "inputs": dict(self.inputs),
             "place": list(self.place),
-            "claimed": self.claimed,
-            "right": self.right,
+            "claimed": _written(self.claimed, self.claimed_text),
+            "right": _written(self.right, self.right_text),
         }
+
+
+def _written(value: float | None, shown: str) -> float | str | None:
+    """A value for JSON, which has no number beyond those of a float."""
+    return value if value is None or isfinite(value) else shown
 
 
 def smallest(pair: Pair, start: Draw, name: str) -> Counterexample | None:

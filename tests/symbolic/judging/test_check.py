@@ -193,6 +193,36 @@ DOMAINS = [
     ("logdet(A)", {"A": "n,n"}, "A", "inv(A).T", ()),
 ]
 
+# (expression, shapes, wrt, claim, conditions): an empty range is empty, which a formula in n may forget.
+SIZES = [
+    ("sum(x)*sum[i=0:n-2](1)", {"x": "n"}, "x", "(n - 2)*ones(n)", ("n ≥ 2",)),
+    ("sum(x[2:] + a)", {"x": "n", "a": ""}, "a", "n - 2", ("n ≥ 2",)),
+    ("sum(x[2:] + a)", {"x": "n", "a": ""}, "a", "where(n >= 2, n - 2, 0)", ()),
+    ("sum((x[2:] + a)**2)", {"x": "n", "a": ""}, "x", "F[i] = where(i >= 2, 2*(x[i] + a), 0)", ()),
+]
+
+
+@pytest.mark.parametrize(("expression", "shapes", "wrt", "claim", "conditions"), SIZES)
+def test_a_claim_that_holds_from_a_size_on_says_so(
+    expression: str, shapes: dict[str, str], wrt: str, claim: str, conditions: tuple[str, ...]
+) -> None:
+    verdict = check(expression, shapes, wrt, claim)
+    assert verdict.right and verdict.conditions == conditions, verdict
+    assert all(f"for all sizes with {condition}" in verdict.how for condition in conditions)
+
+
+def test_a_huge_number_is_written_in_json() -> None:
+    found = check("sum(relu(exp(x) - 10**40))", {"x": "n"}, "x", "0*x").as_dict()
+    assert found["verdict"] == "refuted" and json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize(
+    "expression", ["abs(sum(layernorm(x, eps=0.1)))", "sum(relu(sum(softmax(x)) - 1))", "sum(relu(x - x))"]
+)
+def test_a_kink_that_is_hit_everywhere_has_the_slope_of_the_convention(expression: str) -> None:
+    assert check(expression, {"x": "n"}, "x", "0*x").right
+
+
 # The errors that people make.
 REFUTED = [
     ("v[0] = 0; v[s+1] = b*v[s] + q[s]; v[t]", {"b": "", "q": "t"}, "q", "F[i] = b**(t-i) + 0*q[i]", "b times"),
