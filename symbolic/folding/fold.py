@@ -1,6 +1,6 @@
 """Bring derived equations into the form that a textbook prints.
 
-Three moves, each a function from system to system:
+Three moves, each a function from system to system (`textbook.py` puts them in order, `rows.py` has the rules):
 
 * `rewrite`   helper values are written in the kept names. P = E/Z gives E → P·Z, x̂ = c/s gives c → s·x̂.
 * `inline`    a derived array that is read once, or that belongs to a helper, is put where it is read.
@@ -11,9 +11,9 @@ Three moves, each a function from system to system:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from sympy import Abs, Add, Expr, Integer, Mul, Number, Pow, Rational, S, cosh, exp, sinh, tanh
+from sympy import Abs, Add, Expr, Mul, Number, Pow
 
 from gradproof.symbolic.equations.calculus import solve_deltas
 from gradproof.symbolic.equations.definitions import Substitution, plain, spelled_out
@@ -24,7 +24,6 @@ from gradproof.symbolic.equations.expr import (
     Implicit,
     Index,
     Reduce,
-    accesses,
     count,
     count_accesses,
     decided,
@@ -36,12 +35,12 @@ from gradproof.symbolic.equations.expr import (
     reduce_,
     sum_,
 )
-from gradproof.symbolic.equations.functions import absolute, sigmoid
-from gradproof.symbolic.equations.numbers import decimal
+from gradproof.symbolic.equations.functions import absolute
 from gradproof.symbolic.equations.roles import Kind
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.folding.facts import FIRST, Facts, Key, declared
-from gradproof.symbolic.folding.signs import cancelled, collected, multiplied_out, size
+from gradproof.symbolic.folding.rows import common_factor, content_of, rows_for
+from gradproof.symbolic.folding.signs import size
 
 NOTHING = Facts()
 
@@ -236,106 +235,9 @@ def normalise(expr: Expr, outer: Sequence[Axis], facts: Facts | None = None) -> 
     if isinstance(result, Compare):
         result = decided(result, outer)
         return facts.condition(result) if isinstance(result, Compare) else result
-    if isinstance(result, Add):
-        result = cancelled(multiplied_out(collected(result)))
-    if isinstance(result, Add):
-        return common_factor(result)
-    if isinstance(result, Mul):
-        content, factors = _content(result.args)
-        return _named(_deltas_first(Mul(content, *factors), outer))
-    return _named(result) if isinstance(result, Pow) else result
-
-
-def common_factor(expr: Add) -> Expr:
-    """Pull out the powers that all terms share (numbers stay: SymPy would multiply them back in).
-
-    A shifted access stays beside the condition that keeps its index inside the array.
-    """
-    guarded = expr.has(Compare)
-    tables = []
-    for term in expr.args:
-        powers: dict[Expr, Rational] = {}
-        for factor in Mul.make_args(term):
-            base, power = _power(factor)
-            if not isinstance(factor, Number) and isinstance(power, Rational) and not (guarded and _shifted(base)):
-                powers[base] = powers.get(base, Integer(0)) + power
-        tables.append(powers)
-    shared: dict[Expr, Rational] = {}
-    for base in tables[0]:
-        powers_here = [table.get(base, Integer(0)) for table in tables]
-        if all(p > 0 for p in powers_here) or all(p < 0 for p in powers_here):
-            shared[base] = min(powers_here, key=abs)
-    if not shared:
-        return _shared_denominator(expr, tables)
-    pulled = Mul(*(exp(p * base.args[0]) if isinstance(base, exp) else base**p for base, p in shared.items()))
-    return Mul(pulled, Add(*(term / pulled for term in expr.args)))
-
-
-def _power(factor: Expr) -> tuple[Expr, Expr]:
-    """Base and exponent; exp(2x) is the square of exp(x)."""
-    if not isinstance(factor, exp):
-        return factor.as_base_exp()
-    number, rest = factor.args[0].as_coeff_Mul()
-    return exp(rest), number
-
-
-def _shared_denominator(expr: Add, tables: Sequence[Mapping[Expr, Rational]]) -> Expr:
-    """Group the terms over one denominator: y + a/s − b/s is y + (a − b)/s."""
-    counts: dict[Expr, int] = {}
-    for table in tables:
-        for base, power in table.items():
-            counts[base] = counts.get(base, 0) + int(bool(power < 0) and isinstance(base, Access))
-    below = max(counts, key=lambda base: counts[base], default=None)
-    if below is None or not 2 <= counts[below] < len(expr.args):
-        return expr
-    inside = [bool(table.get(below, Integer(0)) < 0) for table in tables]
-    grouped = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if taken))
-    rest = Add(*(term for term, taken in zip(expr.args, inside, strict=True) if not taken))
-    return rest + (common_factor(grouped) if isinstance(grouped, Add) else grouped)
-
-
-def _shifted(expr: Expr) -> bool:
-    """Whether an expression reads an array at a place that is no bare letter or number."""
-    return any(not isinstance(index, (Index, Integer)) for access in accesses(expr) for index in access.indices)
-
-
-def _deltas_first(expr: Expr, outer: Sequence[Axis]) -> Expr:
-    """Under δ_jk everything is written with j: a_k (δ_jk − a_j) becomes a_j (δ_jk − a_k)."""
-    order = {axis[0]: position for position, axis in enumerate(outer)}
-
-    def written(term: Expr) -> Expr:
-        for factor in Mul.make_args(term):
-            if has_delta(factor):
-                first, second = sorted(factor.sides, key=order.__getitem__)
-                term = Mul(factor, (term / factor).xreplace({second: first}))
-        return term
-
-    def has_delta(term: Expr) -> bool:
-        return any(isinstance(f, Compare) and f.op == "==" and set(f.sides) <= set(order) for f in Mul.make_args(term))
-
-    brackets = [f for f in Mul.make_args(expr) if isinstance(f, Add) and any(map(has_delta, f.args))]
-    if len(brackets) != 1:
-        return written(expr)
-    rest = expr / brackets[0]
-    spread = Add(*(written(rest * term) for term in brackets[0].args))
-    return common_factor(spread) if isinstance(spread, Add) else spread
-
-
-def _named(expr: Expr) -> Expr:
-    """1/(1 + exp(−x)) and exp(x)/(1 + exp(x)) are σ(x), which does not overflow; sinh(x)/cosh(x) is tanh(x)."""
-    if isinstance(expr, Pow) and expr.exp == -1 and isinstance(expr.base, Add) and len(expr.base.args) == 2:
-        one, other = expr.base.args
-        return sigmoid(-other.args[0]) if one == 1 and isinstance(other, exp) else expr
-    if isinstance(expr, Mul):
-        for factor in expr.args:
-            if isinstance(factor, sigmoid):
-                rest = expr / factor * exp(factor.args[0])
-                if exp(-factor.args[0]) in Mul.make_args(expr):
-                    return rest * sigmoid(-factor.args[0])
-            base, power = factor.as_base_exp()
-            if isinstance(base, cosh) and power.is_negative and sinh(*base.args) in expr.args:
-                return expr * base / sinh(*base.args) * tanh(*base.args)
-    return expr
+    for row in rows_for(result):
+        result = row(result, outer)
+    return result
 
 
 def _sum(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis], facts: Facts) -> Expr:
@@ -350,7 +252,7 @@ def _sum(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis], facts: Facts) 
     inside = [factor for factor in factors if not summed.isdisjoint(letters(factor))]
     if not axes:
         return Mul(*outside)
-    content, inside = _content(inside)
+    content, inside = content_of(inside)
     parts = [_part(group, group_axes, outer, facts) for group, group_axes in _connected(inside, axes)]
     return Mul(content, *outside, *parts)
 
@@ -370,17 +272,6 @@ def _flat(body: Expr, axes: Sequence[Axis], outer: Sequence[Axis]) -> tuple[Expr
             axes += inner
             scope |= {axis[0] for axis in inner}
     return Mul(*factors), axes
-
-
-def _content(factors: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-    """The rational number that all terms of a bracket share, and the brackets without it: 2a − 2b is 2 (a − b)."""
-    content, rest = S.One, []
-    for factor in factors:
-        if isinstance(factor, Add) and not any(map(decimal, factor.as_coefficients_dict().values())):
-            number, factor = factor.primitive()
-            content *= number
-        rest.append(factor)
-    return content, rest
 
 
 def _connected(factors: Sequence[Expr], axes: Sequence[Axis]) -> list[tuple[list[Expr], list[Axis]]]:

@@ -22,7 +22,7 @@ from gradproof.symbolic.equations.expr import (
 )
 from gradproof.symbolic.equations.system import Equation, System, out_letters
 from gradproof.symbolic.errors import RuleError
-from gradproof.symbolic.folding.fold import common_factor
+from gradproof.symbolic.folding.rows import common_factor
 
 # ---------------------------------------------------------------------------------------------------- geometric sums
 
