@@ -42,6 +42,7 @@ absolute = _own("absolute", lambda x: sign(x), lambda x: abs(x) if x.is_Number e
 sign: type[Function] = _own("sign", lambda x: S.Zero, lambda x: sympy.sign(x) if x.is_Number else None)
 
 
+erfc = _own("erfc", lambda x: -2 * sympy.exp(-(x**2)) / sympy.sqrt(sympy.pi))  # 1 − erf(x) loses all digits
 lgamma = _own("lgamma", lambda x: digamma(x))  # log |Γ(x)|, as in torch
 digamma: type[Function] = _own("digamma", lambda x: trigamma(x))
 trigamma: type[Function] = _own("trigamma", lambda x: tetragamma(x))
@@ -128,6 +129,10 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "cosh": _unary(sympy.cosh, "cosh"),
     "tanh": _unary(sympy.tanh, "tanh"),
     "atan": _unary(sympy.atan, "arctan", value=mpmath.atan, text="arctan"),
+    "asin": _unary(sympy.asin, "arcsin", value=mpmath.asin, text="arcsin"),
+    "acos": _unary(sympy.acos, "arccos", value=mpmath.acos, text="arccos"),
+    "asinh": _unary(sympy.asinh, "arcsinh", r"\operatorname{arsinh}", value=mpmath.asinh, text="arcsinh"),
+    "atanh": _unary(sympy.atanh, "arctanh", r"\operatorname{artanh}", value=mpmath.atanh, text="arctanh"),
     "erf": _unary(
         sympy.erf,
         "erf",
@@ -136,6 +141,15 @@ ELEMENTWISE: dict[str, Elementwise] = {
         jax="jax.scipy.special.erf({})",
         python="math.erf({})",
         scipy="erf",
+    ),
+    "erfc": _unary(
+        erfc,
+        "erfc",
+        r"\operatorname{erfc}",
+        numpy="erfc({})",
+        jax="jax.scipy.special.erfc({})",
+        python="math.erfc({})",
+        scipy="erfc",
     ),
     "lgamma": _unary(
         lgamma,
@@ -260,6 +274,20 @@ UNARY: dict[str, Callable[[Expr], Expr]] = {
     "swish": lambda x: x * sigmoid(x),
     "gelu": lambda x: x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
     "step": lambda x: compare(">", x, 0),
+    "arcsin": sympy.asin,
+    "arccos": sympy.acos,
+    "arcsinh": sympy.asinh,
+    "arctanh": sympy.atanh,
+    "log2": lambda x: sympy.log(x) / sympy.log(2),
+    "log10": lambda x: sympy.log(x) / sympy.log(10),
+    "softsign": lambda x: x / (1 + absolute(x)),
+    "elu": lambda x: where(compare(">", x, 0), x, sympy.exp(x) - 1),
+    "leaky_relu": lambda x: where(compare(">", x, 0), x, x / 100),
+    "hardtanh": lambda x: where(compare(">=", x, 1), S.One, where(compare("<=", x, -1), -S.One, x)),
+    "hardsigmoid": lambda x: where(compare(">=", x, 3), S.One, where(compare("<=", x, -3), S.Zero, (x + 3) / 6)),
+    "softshrink": lambda x: where(
+        compare(">", x, S.Half), x - S.Half, where(compare("<", x, -S.Half), x + S.Half, S.Zero)
+    ),
     "mish": lambda x: x * sympy.tanh(softplus(x)),
 }
 
