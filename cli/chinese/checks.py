@@ -20,6 +20,7 @@ CHECKS = {
     "at random points": "在随机点上",
     "step by step": "逐步检验",
     "by the rule alone: there are too many outcomes to average over": "仅凭规则：结果种数太多，无法逐一平均",
+    "by the rule alone: a sum of normal entries is normal": "仅凭规则：正态元素之和仍为正态",
     "not checked: it holds if {}": "未检验：成立的条件是 {}",
     # identities
     "the two sides differ at {}: {} against {}": "两边在 {} 处不同：{} 与 {}",

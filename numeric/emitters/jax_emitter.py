@@ -13,10 +13,11 @@ from sympy import Symbol
 from gradproof.numeric.emitters.arguments import ArgumentError, Arguments
 from gradproof.numeric.emitters.expressions import Emitter
 from gradproof.numeric.emitters.numbers import UNARY
-from gradproof.numeric.emitters.numpy_emitter import FUNCTIONS, TABLE
+from gradproof.numeric.emitters.numpy_emitter import FUNCTIONS, SCIPY, TABLE
 from gradproof.numeric.emitters.statements import INDENT
 from gradproof.numeric.lowering.nodes import Cut, Node, free_symbols, parts
 from gradproof.numeric.lowering.program import Assign, Loop, ScatterAdd, Statement, Update, nodes_of, walk
+from gradproof.symbolic.equations.functions import spellings
 from gradproof.symbolic.equations.system import Array
 
 JAX_TABLE = {
@@ -28,8 +29,7 @@ JAX_TABLE = {
 
 JAX_FUNCTIONS = {
     **{name: form.replace("np.", "jnp.") for name, form in FUNCTIONS.items()},
-    "sigmoid": "jax.nn.sigmoid({})",
-    "erf": "jax.scipy.special.erf({})",
+    **spellings("jax"),
 }
 
 WINDOWS = '''def sliding_window_view(x, width, axis=0):
@@ -57,6 +57,7 @@ class JaxEmitter(Emitter):
         "partial(": "from functools import partial",
         "jax.": "import jax",
         "jnp.": "import jax.numpy as jnp",
+        **SCIPY,
     }
 
     @classmethod

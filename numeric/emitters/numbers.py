@@ -8,22 +8,13 @@ import sympy
 from sympy import Expr, Integer, Max, Min, Mul, Pow, Rational, Symbol
 
 from gradproof.symbolic.equations.expr import Compare
+from gradproof.symbolic.equations.functions import spellings
 
 COMPARE, ADD, MUL, UNARY, POWER, POSTFIX, ATOM = range(7)  # how tightly a printed form binds
 
 
 # functions of numbers that Python's math module lacks
-PYTHON = {
-    "absolute": "abs({})",
-    "relu": "max({}, 0)",
-    "sign": "(({0} > 0) - ({0} < 0))",
-    "maximum": "max({}, {})",
-    "where": "({1} if {0} else {2})",
-    "sigmoid": "(0.5 + 0.5 * math.tanh(0.5 * ({})))",
-    "softplus": "(max({0}, 0) + math.log1p(math.exp(-abs({0}))))",
-    "sigma": "math.tanh({})",
-    "dsigma": "(1 - math.tanh({}) ** 2)",
-}
+PYTHON = {**spellings("python"), "maximum": "max({}, {})", "where": "({1} if {0} else {2})"}
 
 
 class NumberEmitter:

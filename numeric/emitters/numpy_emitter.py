@@ -12,7 +12,7 @@ from gradproof.numeric.emitters.expressions import Emitter
 from gradproof.numeric.emitters.numbers import COMPARE
 from gradproof.numeric.lowering.nodes import Node
 from gradproof.numeric.lowering.program import ScatterAdd
-from gradproof.symbolic.equations.functions import ELEMENTWISE
+from gradproof.symbolic.equations.functions import ELEMENTWISE, Elementwise, spellings
 
 TABLE = {
     "arange": "np.arange({0}, {1})",
@@ -57,33 +57,49 @@ TABLE = {
 }
 
 FUNCTIONS = {
-    **{name: entry.numpy for name, entry in ELEMENTWISE.items()},
-    "sigmoid": "sigmoid({})",
+    **spellings("numpy"),
     "maximum": "np.maximum({}, {})",
     "log1p": "np.log1p({})",
     "expm1": "np.expm1({})",
     "logaddexp": "np.logaddexp({}, {})",
 }
 
+FALLBACK = '''try:
+    from scipy.special import {entry.scipy}
+except ImportError:
+
+    def {mark}x):
+        """{python}, entry by entry."""
+        values = [{value} for value in np.ravel(x)]
+        return np.array(values, x.dtype).reshape(np.shape(x))
+'''
+
+
+def mark(entry: Elementwise) -> str:
+    """What calls a function of SciPy's: the name under which it is imported."""
+    return f"{entry.scipy.split()[-1]}("
+
+
+IN_SCIPY = [entry for entry in ELEMENTWISE.values() if entry.scipy]
+IN_MATH = [entry for entry in IN_SCIPY if entry.python.startswith("math.")]  # these run without SciPy, too
 HELPERS = {
     "sigmoid(": '''def sigmoid(x):
     """1 / (1 + exp(-x)), without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)
 ''',
-    "erf(": '''try:
-    from scipy.special import erf
-except ImportError:
-
-    def erf(x):
-        """The error function, entry by entry."""
-        values = [math.erf(value) for value in np.ravel(x)]
-        return np.array(values, x.dtype).reshape(np.shape(x))
-''',
+    **{
+        mark(entry): FALLBACK.format(
+            entry=entry, mark=mark(entry), python=entry.python.format("x"), value=entry.python.format("value")
+        )
+        for entry in IN_MATH
+    },
 }
+SCIPY = {mark(entry): f"from scipy.special import {entry.scipy}" for entry in IN_SCIPY if entry not in IN_MATH}
 IMPORTS = {
     "math.": "import math",
     "np.": "import numpy as np",
+    **SCIPY,
     "sliding_window_view(": "from numpy.lib.stride_tricks import sliding_window_view",
 }
 

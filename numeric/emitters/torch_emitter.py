@@ -10,10 +10,10 @@ from sympy import Expr, Symbol
 from gradproof.numeric.emitters.arguments import Arguments
 from gradproof.numeric.emitters.expressions import Emitter
 from gradproof.numeric.emitters.numbers import MUL, POSTFIX, UNARY
-from gradproof.numeric.emitters.numpy_emitter import FUNCTIONS, TABLE
+from gradproof.numeric.emitters.numpy_emitter import FUNCTIONS, SCIPY, TABLE
 from gradproof.numeric.lowering.nodes import Node
 from gradproof.numeric.lowering.program import ScatterAdd
-from gradproof.symbolic.equations.functions import ELEMENTWISE
+from gradproof.symbolic.equations.functions import spellings
 from gradproof.symbolic.equations.system import Array
 
 TORCH_TABLE = {
@@ -47,9 +47,7 @@ TORCH_TABLE = {
 
 TORCH_FUNCTIONS = {
     **{name: form.replace("np.", "torch.") for name, form in FUNCTIONS.items()},
-    **{name: entry.torch for name, entry in ELEMENTWISE.items()},
-    "softplus": "torch.nn.functional.softplus({}, threshold=40)",  # beyond 40 it is x to the last digit
-    "absolute": "torch.abs({})",
+    **spellings("torch"),
 }
 
 
@@ -64,7 +62,7 @@ class TorchEmitter(Emitter):
 
     table: Mapping[str, str] = TORCH_TABLE
     functions: Mapping[str, str] = TORCH_FUNCTIONS
-    imports: Mapping[str, str] = {"math.": "import math", "torch.": "import torch"}
+    imports: Mapping[str, str] = {"math.": "import math", "torch.": "import torch", **SCIPY}
     repeated_level = POSTFIX
     axis_word, keep_word = "dim", "keepdim"
 

@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 from sympy import Expr, Integer, Mul, S, Symbol, sympify
 
 from gradproof.symbolic.equations.expr import nonnegative
+from gradproof.symbolic.equations.functions import spellings
 
 Shape = tuple[Expr, ...]
 
@@ -37,10 +38,8 @@ VIEWS = frozenset({"array", "view", "index", "flip", "diagonal", "windows", "res
 
 # what generated code calls or imports, in any library: no array may have such a name
 BUILTINS = frozenset({"abs", "float", "len", "max", "min", "range", "reversed"})
-LIBRARIES = frozenset(
-    {"np", "math", "torch", "jax", "jnp", "partial", "erf", "sigmoid", "add_rows", "sliding_window_view"}
-)
-RESERVED = frozenset(keyword.kwlist) | BUILTINS | LIBRARIES
+LIBRARIES = frozenset({"np", "math", "torch", "jax", "jnp", "partial", "sigmoid", "add_rows", "sliding_window_view"})
+RESERVED = frozenset(keyword.kwlist) | BUILTINS | LIBRARIES | {form.split()[-1] for form in spellings("scipy").values()}
 
 
 @cache

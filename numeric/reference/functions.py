@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gradproof.symbolic.equations.functions import UNARY
+
 Axis = int | tuple[int, ...] | None
 
 
@@ -186,23 +188,22 @@ def transpose(x: Tensor) -> Tensor:
     return x.permute(tuple(reversed(range(x.ndim))))
 
 
-def _elementwise(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda x: function(x)
+def swish(x: Tensor) -> Tensor:
+    return functional.silu(x)
 
 
-_SAME_NAME = (
-    *("exp", "log", "log1p", "expm1", "sqrt", "square", "abs", "sign", "sigmoid", "erf"),
-    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan"),
-)
-_ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
-    **{name: getattr(torch, name) for name in _SAME_NAME},
-    "atan": torch.arctan,
-    "absolute": torch.abs,
-    "relu": functional.relu,
-    "silu": functional.silu,
-    "swish": functional.silu,
-    "mish": functional.mish,
-}
+def trigamma(x: Tensor) -> Tensor:
+    return torch.special.zeta(2, x)  # torch.polygamma(1, x) has nine digits
+
+
+def tetragamma(x: Tensor) -> Tensor:
+    return torch.polygamma(2, x)
+
+
+def _by_name(name: str) -> Callable[..., Tensor] | None:
+    """What torch calls a function of one array."""
+    found = next((getattr(room, name) for room in (torch, torch.special, functional) if hasattr(room, name)), None)
+    return found and (lambda x: found(x))
 
 
 def pad(x: Tensor, width: int | tuple) -> Tensor:
@@ -237,7 +238,8 @@ def onehot(y: Tensor, n: int) -> Tensor:
 
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
-    **{name: _elementwise(function) for name, function in _ELEMENTWISE.items()},
+    **{name: function for name in UNARY if (function := _by_name(name))},
+    **{"swish": swish, "trigamma": trigamma, "tetragamma": tetragamma},
     **{"sum": sum_, "mean": mean, "max": max_, "min": min_, "prod": prod, "norm": norm, "logsumexp": logsumexp},
     **{"softmax": softmax, "log_softmax": log_softmax, "layernorm": layernorm, "rmsnorm": rmsnorm},
     **{"softplus": softplus, "gelu": gelu, "step": step, "delta": delta, "where": where},

@@ -31,8 +31,8 @@ def _own(
     return type(name, (Function,), {"is_real": True, "fdiff": fdiff, "eval": classmethod(evaluate)})
 
 
-def _no_third_derivative() -> Expr:
-    raise GradproofError("σ has no name for its third derivative; put a definite function in its place, such as tanh")
+def _no_more_derivatives(name: str, instead: str = "") -> Expr:
+    raise GradproofError(f"the derivative of {name} has no name" + (f"; put {instead} in its place" if instead else ""))
 
 
 sigmoid: type[Function] = _own("sigmoid", lambda x: sigmoid(x) * (1 - sigmoid(x)), lambda x: S.Half if x == 0 else None)
@@ -42,9 +42,16 @@ absolute = _own("absolute", lambda x: sign(x), lambda x: abs(x) if x.is_Number e
 sign: type[Function] = _own("sign", lambda x: S.Zero, lambda x: sympy.sign(x) if x.is_Number else None)
 
 
+lgamma = _own("lgamma", lambda x: digamma(x))  # log |Γ(x)|, as in torch
+digamma: type[Function] = _own("digamma", lambda x: trigamma(x))
+trigamma: type[Function] = _own("trigamma", lambda x: tetragamma(x))
+tetragamma: type[Function] = _own("tetragamma", lambda x: _no_more_derivatives("tetragamma"))
+
 sigma = _own("sigma", lambda x: dsigma(x))  # any activation: only that it has a derivative is known
 dsigma: type[Function] = _own("dsigma", lambda x: ddsigma(x))
-ddsigma: type[Function] = _own("ddsigma", lambda x: _no_third_derivative())
+ddsigma: type[Function] = _own(
+    "ddsigma", lambda x: _no_more_derivatives("σ″", "; put a definite function in its place, such as tanh")
+)
 
 
 class maximum(Function):
@@ -86,17 +93,28 @@ class Elementwise:
     torch: str
     latex: str
     value: Callable[[mpmath.mpf], mpmath.mpf]
+    jax: str = ""  # where it is not NumPy's spelling with `jnp`
+    python: str = ""  # of a number, where it is not a function of `math` with this name
+    scipy: str = ""  # what NumPy's spelling takes from scipy.special, as in an import
+    text: str = ""  # in printed text, where it is not the name
 
 
 def _unary(
-    function: Callable[[Expr], Expr], name: str, latex: str = "", numpy: str = "", value: object = None
+    function: Callable[[Expr], Expr],
+    name: str,
+    latex: str = "",
+    numpy: str = "",
+    value: object = None,
+    torch: str = "",
+    **spellings: str,
 ) -> Elementwise:
     return Elementwise(
         function,
         numpy or f"np.{name}({{}})",
-        f"torch.{name}({{}})",
+        torch or f"torch.{name}({{}})",
         latex or rf"\{name}",
         value or getattr(mpmath, name),  # type: ignore[arg-type]
+        **spellings,
     )
 
 
@@ -109,25 +127,95 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "sinh": _unary(sympy.sinh, "sinh"),
     "cosh": _unary(sympy.cosh, "cosh"),
     "tanh": _unary(sympy.tanh, "tanh"),
-    "atan": _unary(sympy.atan, "arctan", r"\arctan", value=mpmath.atan),
-    "erf": _unary(sympy.erf, "erf", r"\operatorname{erf}", numpy="erf({})"),
+    "atan": _unary(sympy.atan, "arctan", value=mpmath.atan, text="arctan"),
+    "erf": _unary(
+        sympy.erf,
+        "erf",
+        r"\operatorname{erf}",
+        numpy="erf({})",
+        jax="jax.scipy.special.erf({})",
+        python="math.erf({})",
+        scipy="erf",
+    ),
+    "lgamma": _unary(
+        lgamma,
+        "lgamma",
+        r"\operatorname{lgamma}",
+        numpy="lgamma({})",
+        value=lambda x: mpmath.log(abs(mpmath.gamma(x))),
+        jax="jax.scipy.special.gammaln({})",
+        python="math.lgamma({})",
+        scipy="gammaln as lgamma",
+    ),
+    "digamma": _unary(
+        digamma,
+        "digamma",
+        r"\operatorname{digamma}",
+        numpy="digamma({})",
+        jax="jax.scipy.special.digamma({})",
+        python="float(digamma({}))",
+        scipy="digamma",
+    ),
+    "trigamma": _unary(
+        trigamma,
+        "trigamma",
+        r"\operatorname{trigamma}",
+        numpy="hurwitz_zeta(2, {})",
+        torch="torch.special.zeta(2, {})",  # torch.polygamma(1, x) has nine digits
+        value=lambda x: mpmath.polygamma(1, x),
+        python="float(hurwitz_zeta(2, {}))",
+        jax="jax.scipy.special.polygamma(1, {})",
+        scipy="zeta as hurwitz_zeta",
+    ),
+    "tetragamma": _unary(
+        tetragamma,
+        "tetragamma",
+        r"\operatorname{tetragamma}",
+        numpy="(-2 * hurwitz_zeta(3, {}))",
+        torch="torch.polygamma(2, {})",
+        value=lambda x: mpmath.polygamma(2, x),
+        python="float(-2 * hurwitz_zeta(3, {}))",
+        jax="jax.scipy.special.polygamma(2, {})",
+        scipy="zeta as hurwitz_zeta",
+    ),
     "sigmoid": _unary(
-        sigmoid, "sigmoid", r"\operatorname{sigmoid}", numpy="expit({})", value=lambda x: 1 / (1 + mpmath.exp(-x))
+        sigmoid,
+        "sigmoid",
+        r"\operatorname{sigmoid}",
+        numpy="sigmoid({})",
+        value=lambda x: 1 / (1 + mpmath.exp(-x)),
+        jax="jax.nn.sigmoid({})",
+        python="(0.5 + 0.5 * math.tanh(0.5 * ({})))",
     ),
     "softplus": Elementwise(
         softplus,
         "np.logaddexp(0, {})",
-        "F.softplus({}, threshold=1e9)",
+        "torch.nn.functional.softplus({}, threshold=40)",  # beyond 40 it is x to the last digit
         r"\operatorname{softplus}",
         lambda x: mpmath.log1p(mpmath.exp(x)),
+        python="(max({0}, 0) + math.log1p(math.exp(-abs({0}))))",
     ),
-    "relu": _unary(relu, "relu", r"\operatorname{ReLU}", numpy="np.maximum({}, 0)", value=lambda x: max(x, 0)),
-    "absolute": _unary(absolute, "abs", numpy="np.abs({})", value=abs),
-    "sign": _unary(sign, "sign", r"\operatorname{sign}"),
+    "relu": _unary(
+        relu,
+        "relu",
+        r"\operatorname{ReLU}",
+        numpy="np.maximum({}, 0)",
+        value=lambda x: max(x, 0),
+        python="max({}, 0)",
+        text="ReLU",
+    ),
+    "absolute": _unary(absolute, "abs", value=abs, python="abs({})"),
+    "sign": _unary(sign, "sign", r"\operatorname{sign}", python="(({0} > 0) - ({0} < 0))"),
     # tanh stands in for the unspecified activation where numbers are needed
-    "sigma": Elementwise(sigma, "np.tanh({})", "torch.tanh({})", r"\sigma", mpmath.tanh),
+    "sigma": _unary(sigma, "tanh", r"\sigma", python="math.tanh({})", text="σ"),
     "dsigma": Elementwise(
-        dsigma, "(1 - np.tanh({}) ** 2)", "(1 - torch.tanh({}) ** 2)", r"\sigma'", lambda x: 1 - mpmath.tanh(x) ** 2
+        dsigma,
+        "(1 - np.tanh({}) ** 2)",
+        "(1 - torch.tanh({}) ** 2)",
+        r"\sigma'",
+        lambda x: 1 - mpmath.tanh(x) ** 2,
+        python="(1 - math.tanh({}) ** 2)",
+        text="σ′",
     ),
     "ddsigma": Elementwise(
         ddsigma,
@@ -135,8 +223,19 @@ ELEMENTWISE: dict[str, Elementwise] = {
         "(-2 * torch.tanh({0}) * (1 - torch.tanh({0}) ** 2))",
         r"\sigma''",
         lambda x: -2 * mpmath.tanh(x) * (1 - mpmath.tanh(x) ** 2),
+        python="(-2 * math.tanh({0}) * (1 - math.tanh({0}) ** 2))",
+        text="σ″",
     ),
 }
+
+
+def spellings(library: str) -> dict[str, str]:
+    """The rows that have a spelling of their own there.
+
+    >>> spellings("text")["atan"]
+    'arctan'
+    """
+    return {name: form for name, entry in ELEMENTWISE.items() if (form := getattr(entry, library))}
 
 
 def spelled(function: Function) -> str:

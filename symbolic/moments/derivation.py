@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sympy import Add, Expr, Function, Mul, Pow
 
@@ -18,6 +19,7 @@ from gradproof.symbolic.folding.fold import facts, normalise
 from gradproof.symbolic.folding.rules import reason
 from gradproof.symbolic.moments.assumptions import assumptions, formula
 from gradproof.symbolic.moments.closed import geometric, shortest, unrolled
+from gradproof.symbolic.moments.combination import of_sums
 from gradproof.symbolic.moments.enumeration import WHOLE, World, same_average
 from gradproof.symbolic.moments.expansion import Term, expanded, readers, terms
 from gradproof.symbolic.moments.growth import Bounds
@@ -46,6 +48,7 @@ class Work:
         self.axes: tuple[Axis, ...] = ()
         self.bodies: list[Expr] = []
         self.doubts: dict[Doubt, None] = {}
+        self.summed = False  # whether a sum of normal entries was integrated out as one normal value
         unrolls = []
         for system, rank in zip(systems, ranks, strict=True):
             mine = self.outs[len(self.axes) : len(self.axes) + rank]
@@ -184,6 +187,15 @@ class Work:
                         "half by symmetry", left, expr, after, [name], name=text.printed(name, self.system)
                     )
                     return expanded(after, self.laws, self.integral.scope)
+        for name in self.random(expr):
+            try:
+                after = of_sums(name, expr, self.integral)
+            except Unsupported:
+                continue
+            self.summed = True
+            shown = text.printed(name, self.system)
+            self.log("expectation over", left, expr, after, NORMAL_RULE, name=shown, formula=SUM_OF_NORMALS)
+            return self.move("deltas", left, after, self.integral.tidy(after))
         known = (
             "There are rules for sums and products of powers, and for relu, abs, step of symmetric zero-mean entries"
         )
@@ -197,8 +209,7 @@ class Work:
             left = f"E[{x}]"
             value = self.mean(first, left)
             value = self.simplified(left, value)
-            checked = same_average(self.world, [first], value, self.axes, self.laws, limit=WHOLE)
-            return self.done(kind, value, checked)
+            return self.done(kind, value, self.whole([first], value))
         left = f"Var({x})" if kind == "variance" else f"Cov({x}, {y})"
         means = [self.mean(body, f"E[{name}]") for body, name in zip(self.bodies, (x, y), strict=False)]
         both = self.mean(first * last, f"E[{x}²]" if kind == "variance" else f"E[{x} {y}]")
@@ -206,8 +217,13 @@ class Work:
         self.log(kind, left, value, value, "by definition")
         value = self.simplified(left, value)
         bodies = [first * last, first, last]
-        checked = same_average(self.world, bodies, value, self.axes, self.laws, lambda xy, x, y: xy - x * y, WHOLE)
-        return self.done(kind, value, checked)
+        return self.done(kind, value, self.whole(bodies, value, lambda xy, x, y: xy - x * y))
+
+    def whole(self, bodies: Sequence[Expr], value: Expr, combine: Callable[..., Any] = lambda mean: mean) -> str | None:
+        """How the whole was checked; not by values of single entries where a sum of them was taken as normal."""
+        if self.summed:
+            return None
+        return same_average(self.world, bodies, value, self.axes, self.laws, combine, WHOLE)
 
     def simplified(self, left: str, value: Expr) -> Expr:
         """Sums in closed form, like terms collected."""
@@ -263,6 +279,8 @@ class Work:
 
 
 CENTRED = "normal=0,…, uniform=−a,a or iid=0,…:even"
+SUM_OF_NORMALS = "Σ c_i x_i ~ normal(0, Σ c_i² Var x_i)"
+NORMAL_RULE = "by the rule alone: a sum of normal entries is normal"
 NOT_ENUMERATED = "by the rule alone: there are too many outcomes to average over"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import Expr
 
-from gradproof.symbolic.equations.functions import ELEMENTWISE
+from gradproof.symbolic.equations.functions import spellings
 from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import Equation, System
 from gradproof.symbolic.printing.forms import Sides, as_equation, sides, with_target
@@ -21,7 +21,7 @@ from gradproof.symbolic.printing.text import TextPrinter
 
 RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
 BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max"}
-FUNCTIONS = {"max": r"\max", "maximum": r"\max", "atan": r"\arctan"}
+FUNCTIONS = {**spellings("latex"), "max": r"\max", "maximum": r"\max"}
 WIDE = {"bar": r"\overline", "hat": r"\widehat", "tilde": r"\widetilde", "dot": r"\dot"}
 LINE = 76  # characters of the formula, as text, after which a line breaks at the next + or −
 
@@ -99,8 +99,6 @@ class LatexPrinter(Printer):
     def function(self, name: str) -> str:
         if name in FUNCTIONS:
             return FUNCTIONS[name]
-        if name in ELEMENTWISE:
-            return ELEMENTWISE[name].latex
         base = name.removesuffix("_prime")
         return (rf"\{base}" if base in GREEK else rf"\operatorname{{{base}}}") + "'" * (base != name)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sympy import Expr
 
+from gradproof.symbolic.equations.functions import spellings
 from gradproof.symbolic.equations.roles import PLAIN, Role
 from gradproof.symbolic.equations.system import Array, Equation, System
 from gradproof.symbolic.printing.forms import as_equation, sides, with_target
@@ -22,7 +23,7 @@ from gradproof.symbolic.printing.numerals import POWER, PRODUCT, Piece
 SUPERSCRIPTS = str.maketrans("0123456789−+()⊙", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾⊙")
 BOLD = str.maketrans("IeEδπ", "𝐈𝐞𝐄𝛅𝛑")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-FUNCTIONS = {"sigma": "σ", "dsigma": "σ′", "ddsigma": "σ″", "relu": "ReLU", "atan": "arctan", "maximum": "max"}
+FUNCTIONS = {**spellings("text"), "maximum": "max"}
 RELATIONS = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
 BIG = {"sum": "Σ", "prod": "∏", "max": "max"}
 # One letter with its marks and its raised or lowered signs, and no further letter, so that no neighbour runs into it.

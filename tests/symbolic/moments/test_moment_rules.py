@@ -191,6 +191,24 @@ def test_scaled_functions_against_quadrature(text: str, law: str, a: Any) -> Non
     assert mpmath.almosteq(point.value(found.value, {}), mpmath.quad(f, ends), 1e-12, 1e-12)
 
 
+# kind, expression, declarations, the value by hand: Σ c_i x_i is normal with variance Σ c_i² s²
+SUMS = [
+    ("expectation", "relu(3*x[0] + 4*x[1])", {"x": "2:normal=0,s**2"}, "5*s/sqrt(2*pi)"),
+    ("expectation", "relu(x[0] - x[1])", {"x": "2:normal=0,1"}, "1/sqrt(pi)"),
+    ("expectation", "abs(x[0] + 2*x[1])**3", {"x": "2:normal=0,1"}, "2*sqrt(2/pi)*5*sqrt(5)"),
+    ("variance", "relu(a @ x)", {"a": "n", "x": "n:normal=0,1"}, "(1/2 - 1/(2*pi))*sum(a**2)"),
+    ("expectation", "step(x[0] + x[1])", {"x": "2:normal=0,1"}, "1/2"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "declared", "formula"), SUMS)
+def test_functions_of_a_sum_of_normal_entries(kind: str, text: str, declared: dict, formula: str) -> None:
+    found = getattr(moments, kind)(text, declared)
+    body = build(formula, declared).equations[-1].body
+    assert expand(found.value - body) == 0 or (found.value - body).equals(0)
+    assert found.checked == "step by step"
+
+
 # kind, expression, declarations, what is stated beside the laws
 STATED = [
     ("expectation", "abs(x)", {"x": ":normal=0,s**2"}, ["s > 0"]),
@@ -229,6 +247,8 @@ REFUSED = [
     ("sum(q)**7", {"q": "d:normal=0,1"}, "more than 6 entries"),
     ("sum(q**4)", {"q": "d:independent=0,v", "v": "d"}, "may differ from entry to entry"),
     ("tr(inv(A))", {"A": "n,n:iid=0,1"}, r"expectation of inv\(A\)"),
+    ("step(a @ q)", {"a": "d", "q": "d:normal=0,1"}, "several entries of q"),
+    ("relu(a @ q)", {"a": "d", "q": "d:uniform=-1,1"}, "several entries of q"),
     ("h[0]=q[0]; h[t+1]=h[t]**2+q[t]; h", {"q": "d:iid=0,1"}, "no closed form"),
 ]
 
