@@ -4,6 +4,7 @@
     simplify     what does not depend on a summed letter leaves the sum, facts are used, common factors are pulled out
     substitute   what is read once, and what belongs to a helper, is put where it is read
     kept names   z_i − log Σ exp(z) is log p_i where the softmax p has a name
+    substitute   an adjoint that has turned out to be 0 needs no name
 
 A recorder sees every move with the system before and after it, and the facts that it used: so a derivation is logged
 and checked. Without one the road is the same, for models and counts.
@@ -53,6 +54,8 @@ def textbook(
         ("simplify", lambda s: normalised(s, derived, known)),
         ("kept names", lambda s: with_logarithms(s, derived)),
         ("simplify", lambda s: normalised(s, derived, known)),
+        ("substitute", lambda s: inline(s, zeros(s, derived), keep)),
+        ("simplify", lambda s: normalised(s, derived, known)),
     )
     for rule, move in moves:
         known.used.clear()
@@ -61,3 +64,8 @@ def textbook(
             recorder(rule, before, system, known)
     outputs = tuple(dict.fromkeys(system.outputs))
     return replace(system.needed([*beside, *outputs]), outputs=outputs, _cache={})
+
+
+def zeros(system: System, derived: Iterable[str]) -> list[str]:
+    """The derived arrays that are 0 for all their indices."""
+    return [name for name in derived if name in system.defined and all(e.body == 0 for e in system.defined[name])]

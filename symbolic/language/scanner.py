@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 from gradproof.symbolic.errors import ExpressionError
 
 MAX_LENGTH = 20_000  # characters
-MAX_NESTING = 50  # brackets in brackets, and signs in a row
+MAX_NESTING = 64  # brackets in brackets, and signs in a row
 MAX_CHAIN = 1_500  # operators on the way from a statement down to one operand: keeps Python's parser off its own limits
 MAX_DIGITS = 20  # of an integer
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "mean"})  # what takes indices in brackets: sum[i,j](…)

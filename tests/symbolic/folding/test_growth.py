@@ -61,8 +61,6 @@ GROWING = [
     ("layers, by all weights", layers, None, (25, 50)),
     ("layers, by the first weight", layers, ["W0"], (25, 50)),
     ("attention blocks, by everything", attention, None, (3, 6)),
-    pytest.param("layers, by all weights", layers, None, (50, 100), marks=pytest.mark.slow),
-    pytest.param("attention blocks, by everything", attention, None, (12, 24), marks=pytest.mark.slow),
 ]
 
 
