@@ -75,8 +75,8 @@ def evaluate(program: Program, tensors: Mapping[str, Any], sizes: Mapping[str, i
 def function_names() -> frozenset[str]:
     """The names of all functions that an expression may call.
 
-    >>> sorted(function_names())[:3]
-    ['abs', 'absolute', 'arctan']
+    >>> {"mish", "softmax", "lgamma"} <= function_names()
+    True
     """
     return frozenset(FUNCTIONS)
 
