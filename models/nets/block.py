@@ -119,7 +119,8 @@ def derived(equations: Equations, checked: bool = False) -> System:
     if checked:
         return derive_system(system, wrt, None, (), parse("0")).system
     raw = adjoint(system, wrt)
-    return textbook(raw, [e.name for e in raw.equations if e.name not in system.defined])
+    shown = (*equations.outputs, *equations.extra)
+    return textbook(raw, [e.name for e in raw.equations if e.name not in system.defined], beside=shown)
 
 
 class Block:

@@ -112,7 +112,10 @@ def decided(expr: Expr, assumed: list[Expr] | None = None) -> Expr:
             if bounded is not None:
                 factors.remove(factor)
                 axes = bounded
-        return sum_(Mul(*factors), axes)
+        read = letters(Mul(*factors)).union(*(letters(lo) | letters(hi) for _, lo, hi in axes))
+        counted = [axis for axis in axes if axis[0] not in read and (axis[2] - axis[1]).expand() in assumed]
+        lengths = ((hi - lo).expand() for _, lo, hi in counted)
+        return Mul(*lengths, sum_(Mul(*factors), [axis for axis in axes if axis not in counted]))
     return rebuild(expr, [decided(arg, assumed) for arg in expr.args])
 
 
