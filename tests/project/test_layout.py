@@ -55,6 +55,12 @@ def test_no_test_asserts_a_time() -> None:
     assert [relative(path) for path in tests if clocks.search(path.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_page_names_is_there(page: str) -> None:
+    named = re.findall(r"`((?:symbolic|numeric|models|cli|tests)/[\w/.]*)`", (ROOT / page).read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def project_files() -> list[Path]:
     try:
         done = subprocess.run(

@@ -4,8 +4,8 @@ import re
 
 import latex2mathml.converter
 import pytest
+from matrix_forms import FORMS, ROLES, shapes_of
 from sympy import Integer, Rational, oo, sqrt
-from test_matrix import FORMS, ROLES, shapes_of
 
 from gradproof.symbolic.derive import derive
 from gradproof.symbolic.equations.expr import Access, Index, Size, compare, delta, sum_
