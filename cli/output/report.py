@@ -14,8 +14,8 @@ from gradproof.symbolic.catalogue import Entry
 from gradproof.symbolic.counting import BYTES, cost, size_text
 from gradproof.symbolic.deriving.derivation import Derivation, Step
 from gradproof.symbolic.deriving.example import numbers_text, worked_example
-from gradproof.symbolic.equations.expr import names
 from gradproof.symbolic.equations.system import Equation, System
+from gradproof.symbolic.folding.halves import backward_system
 from gradproof.symbolic.phrases import phrase
 from gradproof.symbolic.printing import latex, text
 
@@ -101,8 +101,8 @@ class Report:
         itemsize = BYTES[self.dtype]
         forward = cost(found.forward, [found.output], (), itemsize)
         both = cost(found.system.needed([found.output, *(e.name for e in found.results)]), None, (), itemsize)
-        derived = [e for e in found.system.equations if e.name not in found.forward.defined]
-        kept = [name for name in found.forward.arrays if any(name in names(e.body) for e in derived)]
+        backward = backward_system(found.system, found.forward, [e.name for e in found.results])
+        kept = [name for name in found.forward.arrays if name in backward.inputs]
         entries = Add(*(Mul(*found.forward.arrays[name].shape) for name in kept)).expand()
         shown = ", ".join(text.printed(name, found.forward) for name in kept)
         held = self.told(phrase("{} bytes in {}", size_text(itemsize * entries), self.dtype))
